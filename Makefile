@@ -1,0 +1,43 @@
+# Everything works from a fresh clone with only Python 3.11+ and make: the first target that needs
+# it builds a virtual environment with the exact versions that were tested.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+.PHONY: demo test test-slow check format bench-core bench-accuracy clean
+
+demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
+	$(RUN) examples/demo.py
+
+test: $(READY)  ## the fast suite
+	$(RUN) -m pytest -n auto
+
+test-slow: $(READY)  ## everything, with coverage
+	$(RUN) -m pytest -n auto -m "" --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+
+check: $(READY)  ## lint, types, layers
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	$(VENV)/bin/lint-imports
+
+format: $(READY)
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+bench-core: $(READY)  ## speed and memory beside BoTorch and scikit-learn
+	$(RUN) benchmarks/core.py
+
+bench-accuracy: $(READY)  ## EP and Laplace beside long Monte Carlo
+	$(RUN) benchmarks/accuracy.py
+
+# torch first and alone: so that pip takes this version's build and resolves nothing else for it
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

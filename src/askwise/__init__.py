@@ -1,0 +1,13 @@
+"""Find the best setting of something nobody can measure, only answer questions about.
+
+>>> import askwise as aw
+>>> data = aw.Data.duels([[[0.2], [0.6]], [[0.6], [0.9]]], [0, 1])
+>>> belief = aw.infer(data, aw.kernel("se", lengthscale=[0.3]))
+>>> f"{belief.success_probability(data.points[1:2], data.points[:1]).item():.2f}"
+'0.69'
+"""
+
+from askwise import numerics as numerics
+from askwise.data import Data as Data
+from askwise.inference import infer as infer
+from askwise.kernels import kernel as kernel

@@ -1,0 +1,118 @@
+r"""Expectation propagation: each answer's factor replaced by the Gaussian that matches its effect.
+
+All sites are updated at once, for all lanes at once, with a step that shrinks in a lane whose
+changes grow; lanes that are done drop out.  Source: Rasmussen & Williams (2006), section 3.6
+("GPML"), with the moments of the probit in a form that does not cancel.
+"""
+
+import math
+
+import torch
+from gpytorch.kernels import Kernel
+from jaxtyping import Float
+from torch import Tensor
+
+from askwise.belief import Belief
+from askwise.data import Data
+from askwise.normal import log_ndtr, truncated_moments
+from askwise.sites import Problem, Space, largest_change, warm_sites
+
+__all__ = ["ep"]
+
+_SMALLEST_STEP = 0.02
+
+
+def ep(
+    data: Data,
+    kernel: Kernel,
+    *,
+    warm: Belief | None = None,
+    tolerance: float = 1e-8,
+    max_sweeps: int = 1000,
+) -> Belief:
+    """Posterior of f by expectation propagation, with evidence differentiable in the kernel.
+
+    ``tolerance``: the largest change of a site (relative above one) at which a lane is done;
+    ``warm``: an earlier belief whose answers are the first of ``data``.
+    A lane that is not done after ``max_sweeps`` has ``converged`` false and its last sites.
+    """
+    problem = Problem.of(data, kernel)
+    with torch.no_grad():
+        tau, nu = warm_sites(problem.data, warm)
+        run = _Run(problem.space, problem.data.signs, tau, nu)
+        run.iterate(tolerance, max_sweeps)
+        evidence = _log_evidence(run)
+    return problem.belief(run.tau, run.nu, evidence, run.change <= tolerance, run.sweeps, run.change)
+
+
+class _Run:
+    """State of all lanes; a sweep works on those that are not done."""
+
+    def __init__(self, space: Space, signs: Tensor, tau: Tensor, nu: Tensor) -> None:
+        lanes = signs.shape[0]
+        self.space, self.signs, self.tau, self.nu = space, signs, tau, nu
+        self.cavity_mean, self.cavity_var = torch.zeros_like(tau), torch.zeros_like(tau)
+        self.logdet = tau.new_zeros(lanes)
+        self.change = tau.new_full((lanes,), math.inf)
+        self.sweeps = torch.zeros(lanes, dtype=torch.long, device=tau.device)
+
+    def iterate(self, tolerance: float, max_sweeps: int) -> None:
+        active = torch.arange(len(self.tau), device=self.tau.device)
+        space, signs, tau, nu = self.space, self.signs, self.tau, self.nu
+        step, last = torch.ones_like(self.change), self.change
+        for sweep in range(1, max_sweeps + 1):
+            mean, var, logdet = space.marginals(tau, nu)
+            cavity_mean, cavity_var = _cavity(mean, var, tau, nu)
+            new_tau, new_nu = _matched_sites(cavity_mean, cavity_var, signs)
+            change = largest_change(new_tau, tau).maximum(largest_change(new_nu, nu))
+            done = change <= tolerance
+            if done.any() or sweep == max_sweeps:
+                ready = done if sweep < max_sweeps else torch.ones_like(done)
+                at = active[ready]
+                self.tau[at], self.nu[at], self.change[at] = tau[ready], nu[ready], change[ready]
+                self.cavity_mean[at], self.cavity_var[at] = cavity_mean[ready], cavity_var[ready]
+                self.logdet[at], self.sweeps[at] = logdet[ready], sweep
+                if ready.all():
+                    return
+                go = ~ready
+                active, space, signs = active[go], space.select(go), signs[go]
+                tau, nu, new_tau, new_nu = tau[go], nu[go], new_tau[go], new_nu[go]
+                step, last, change = step[go], last[go], change[go]
+            grown = change > last
+            step = torch.where(grown, (step / 2).clamp_min(_SMALLEST_STEP), (1.2 * step).clamp_max(1))
+            tau = torch.lerp(tau, new_tau, step[:, None])
+            nu = torch.lerp(nu, new_nu, step[:, None])
+            last = change
+
+
+def _cavity(mean: Tensor, var: Tensor, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance of each row without its own site (GPML, eq. 3.56)."""
+    left = (1 - tau * var).clamp_min(torch.finfo(var.dtype).tiny)
+    return (mean - var * nu) / left, var / left
+
+
+def _matched_sites(mean: Tensor, var: Tensor, signs: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Sites that give the cavity the mean and variance it has after the answer (GPML, eq. 3.58).
+
+    With :math:`z = y m / s`, :math:`s^2 = 1 + v` and the moments of a normal below z (hazard
+    :math:`\lambda`, depth e, variance r): :math:`\tau = \lambda e / (1 + v r)` and
+    :math:`\nu = y s (e - z r) / (1 + v r)`, where :math:`e - z r = \lambda + z \lambda e`.
+    """
+    s = (1 + var).sqrt()
+    z = signs * mean / s
+    rate, depth, r = truncated_moments(z)
+    weight = rate * depth
+    shrink = 1 + var * r
+    pull = torch.where(z > 0, rate + z * weight, depth - z * r)
+    return weight / shrink, signs * s * pull / shrink
+
+
+def _log_evidence(run: _Run) -> Float[Tensor, " lane"]:
+    """Logarithm of EP's estimate of the probability of the answers (GPML, eqs. 3.73 and 3.74)."""
+    m, v, tau, nu = run.cavity_mean, run.cavity_var, run.tau, run.nu
+    one = 1 + tau * v
+    mean = (m + v * nu) / one
+    z = run.signs * m / (1 + v).sqrt()
+    each = log_ndtr(z) + one.log() / 2 + nu * mean / 2
+    each = each + (m * (tau * m - 2 * nu) - nu.square() * v) / (2 * one)
+    return each.sum(-1) - run.logdet / 2

@@ -1,0 +1,160 @@
+"""The standard normal distribution in float64, accurate in both tails and differentiable.
+
+Every function takes tensors, broadcasts, and states its error; the tests hold each statement
+against 50-digit arithmetic.
+"""
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+__all__ = [
+    "binary_entropy",
+    "gauss_legendre",
+    "hazard",
+    "log_ndtr",
+    "ndtr",
+    "owens_t",
+    "success_probability",
+    "truncated_moments",
+]
+
+_SQRT_HALF = math.sqrt(0.5)
+_SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
+_DIRECT_BELOW = 8.0  # beyond it the direct difference z + hazard loses more than 1e-13
+_NINE_SIGMA = 9.0  # exp(-81/2) < 3e-18: what lies beyond is below rounding
+
+
+def gauss_legendre(count: int, like: Tensor) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
+    """Nodes and weights of Gauss-Legendre quadrature on [0, 1], in the type of ``like``."""
+    nodes, weights = _leggauss(count)
+    return like.new_tensor((nodes + 1) / 2), like.new_tensor(weights / 2)
+
+
+_leggauss = functools.cache(np.polynomial.legendre.leggauss)
+
+
+def ndtr(z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    r"""Probability that a standard normal is below ``z``, :math:`\Phi(z)`.
+
+    ``torch.special.ndtr`` is ``(1 + erf) / 2`` and has no correct digit left at ``z = -9``;
+    the complementary error function keeps them all.
+
+    Accuracy: relative error below 1e-13 for ``-37 <= z``, the range of normal float64.
+    """
+    return torch.erfc(-_SQRT_HALF * z) / 2
+
+
+def log_ndtr(z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    r"""Logarithm of :math:`\Phi(z)`.
+
+    Accuracy: relative error below 1e-13 for every finite ``z`` whose square is finite.
+    """
+    return torch.special.log_ndtr(z)
+
+
+def hazard(z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    r"""Slope of the log probability, :math:`\phi(z) / \Phi(z)`.
+
+    Accuracy: relative error below 1e-13 for ``z <= 37``; above, the result is below 1e-296.
+    """
+    return _SQRT_2_OVER_PI / torch.special.erfcx(-_SQRT_HALF * z)
+
+
+def truncated_moments(
+    z: Float[Tensor, "*b"],
+) -> tuple[Float[Tensor, "*b"], Float[Tensor, "*b"], Float[Tensor, "*b"]]:
+    r"""Hazard, depth and variance of a standard normal t that is known to lie below ``z``.
+
+    .. math:: \lambda = \phi(z)/\Phi(z), \qquad
+        z - \mathbb E[t \mid t < z] = z + \lambda, \qquad
+        \mathbb V[t \mid t < z] = 1 - \lambda (z + \lambda)
+
+    For ``z`` far below zero the last two cancel (they are about ``-1/z`` and ``1/z^2``), so there
+    they come from the continued fraction of Mills' ratio,
+    :math:`\lambda = x + 1/(x + 2/(x + 3/(x + \dots)))` with :math:`x = -z`.
+
+    Accuracy: relative error below 1e-12 for ``-1e100 <= z <= 37``.
+    """
+    rate = hazard(z)
+    depth = z + rate
+    var = 1 - rate * depth
+    deep = z < -_DIRECT_BELOW
+    if deep.any():
+        x = -torch.where(deep, z, -_DIRECT_BELOW)
+        rest = x
+        for k in (7, 6, 5, 4, 3):
+            rest = x + k / rest
+        rest = 2 / rest
+        tail = 1 / (x + rest)
+        depth = torch.where(deep, tail, depth)
+        var = torch.where(deep, tail * (rest - tail), var)
+    return rate, depth, var
+
+
+def success_probability(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    r"""Probability of a yes when f is normal, :math:`\mathbb E[\Phi(f)] = \Phi(\mu/\sqrt{1+\sigma^2})`.
+
+    Source: Fauvel & Chalk (2021), section 2.1.  Accuracy: as :func:`ndtr`.
+    """
+    return ndtr(mean / (1 + var).sqrt())
+
+
+def binary_entropy(z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    r"""Entropy in nats of a coin that shows heads with probability :math:`\Phi(z)`.
+
+    Accuracy: relative error below 1e-12 for ``|z| <= 37``.
+    """
+    return -(ndtr(z) * log_ndtr(z) + ndtr(-z) * log_ndtr(-z))
+
+
+def owens_t(h: Float[Tensor, "*b"], a: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    r"""Owen's T function, for all real ``h`` and ``a``, infinities included.
+
+    .. math:: T(h, a) = \frac1{2\pi} \int_0^a \frac{e^{-h^2 (1 + t^2) / 2}}{1 + t^2} \, dt
+
+    Quadrature for ``|a| <= 1``; beyond, :math:`T(h, a) = \frac14 [c_1 + c_2 (1 - c_1)] - T(ah, 1/a)`
+    with :math:`c_1 = \mathrm{erfc}(h/\sqrt2)`, :math:`c_2 = \mathrm{erfc}(ah/\sqrt2)`, which does not cancel.
+
+    Source: Owen (1956), Ann. Math. Stat. 27.
+    Accuracy: absolute error below 1e-14 (measured: 1e-16); gradients are closed forms.
+    """
+    result: Tensor = _OwensT.apply(*torch.broadcast_tensors(h, a))  # type: ignore[no-untyped-call]
+    return result
+
+
+class _OwensT(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, a: Tensor) -> Tensor:
+        ctx.save_for_backward(h, a)
+        h, side, a = h.abs(), a.sign(), a.abs()
+        steep = a > 1
+        far = torch.where(h == 0, 0.0, a * h)  # 0 * inf is 0 here: T(0, inf) = 1/4
+        inner = _owens_t_integral(torch.where(steep, far, h), torch.where(steep, 1 / a, a))
+        c1, c2 = torch.erfc(_SQRT_HALF * h), torch.erfc(_SQRT_HALF * far)
+        return side * torch.where(steep, (c1 + c2 * (1 - c1)) / 4 - inner, inner)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        h, a = ctx.saved_tensors
+        far = torch.where(h == 0, 0.0, a * h)
+        by_h = -torch.exp(-h.square() / 2) * torch.erf(_SQRT_HALF * far) / math.sqrt(8 * math.pi)
+        by_a = torch.exp(-(h.square() + far.square()) / 2) / (1 + a.square()) / (2 * math.pi)
+        return grad * by_h, grad * by_a
+
+
+def _owens_t_integral(h: Tensor, a: Tensor) -> Tensor:
+    """T(h, a) for h >= 0 and 0 <= a <= 1 by quadrature over the part within nine sigma."""
+    nodes, weights = gauss_legendre(20, h)
+    reach = torch.minimum(a, _NINE_SIGMA / h)
+    slope = torch.where(reach == 0, 0.0, h * reach)  # at h = inf the product is not a number
+    exponent = (slope[..., None] * nodes).square() / 2
+    height = torch.exp(-exponent) / (1 + (reach[..., None] * nodes).square())
+    return torch.exp(-h.square() / 2) * reach / (2 * math.pi) * (height @ weights)

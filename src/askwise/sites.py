@@ -1,0 +1,204 @@
+r"""A Gaussian prior seen through one Gaussian factor ("site") for each answer.
+
+EP and Laplace both replace the answer of row i by a factor
+:math:`e^{\nu_i g_i - \tau_i g_i^2 / 2}` in :math:`g = A f`.  What f is then is linear algebra,
+done here once for both, and in whichever space is smaller: that of the answers (n) or that of the
+distinct points (p).  Neither inverts the prior, which is singular as soon as points repeat.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from gpytorch.kernels import Kernel
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from askwise.belief import Belief
+from askwise.data import Data
+from askwise.kernels import Covariance, covariance
+from askwise.linalg import cholesky, root
+
+__all__ = ["Problem", "Space", "largest_change", "warm_sites"]
+
+
+@runtime_checkable
+class Space(Protocol):
+    r"""The posterior of ``g = A f``, and of f, for given sites."""
+
+    def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        r"""Mean and variance of each row, and :math:`\log |I + T A K A^\top|`."""
+
+    def posterior(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
+        r""":math:`\alpha` and F of :class:`askwise.belief.Belief`."""
+
+    def select(self, lanes: Tensor) -> "Space":
+        """The same for some of the lanes, of use for their marginals only."""
+
+
+def _space(data: Data, K: Float[Tensor, "lane p p"]) -> Space:
+    if data.points.shape[-2] < data.n:
+        return _PointSpace(data, K, data.rows(root(K)))
+    G = data.rows(data.rows(K).mT)
+    return _RowSpace(data, (G + G.mT) / 2)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Answers and prior, made ready for inference: always with lanes, as the caller may not have them."""
+
+    prior: Covariance
+    given: Data
+    data: Data
+    K: Float[Tensor, "lane p p"]
+    space: Space
+
+    @classmethod
+    def of(cls, data: Data, kernel: Kernel) -> "Problem":
+        """The problem of these answers under this prior."""
+        prior = covariance(kernel)
+        laned = data.unsqueezed()
+        K = prior.cross(laned.points, laned.points)
+        if K.shape[0] != laned.lanes[0]:
+            raise ValueError(
+                f"kernel must have the lanes of the data, {tuple(data.lanes)}; got {K.shape[0]} lanes. "
+                "Give the data and the kernel's parameters the same first dimension."
+            )
+        if not K.isfinite().all():
+            raise ValueError(
+                "kernel must give finite covariances; got NaN or infinity. Check its parameters."
+            )
+        return cls(prior, data, laned, K, _space(laned, K.detach()))
+
+    def belief(
+        self,
+        tau: Float[Tensor, "lane n"],
+        nu: Float[Tensor, "lane n"],
+        evidence: Float[Tensor, " lane"],
+        converged: Tensor,
+        sweeps: Tensor,
+        change: Tensor,
+        shift: Float[Tensor, "lane p"] | None = None,
+    ) -> Belief:
+        r"""The belief at these sites, its evidence differentiable in the kernel's parameters.
+
+        The derivative of the evidence in K is
+        :math:`\frac12 (\alpha \alpha^\top - F F^\top + u \alpha^\top + \alpha u^\top)`, where
+        the ``shift`` u is what moving the sites adds: nothing for EP, whose sites are stationary.
+        """
+        with torch.no_grad():
+            alpha, factor = self.space.posterior(tau, nu)
+            slope = alpha if shift is None else alpha + 2 * shift
+        if self.K.requires_grad:
+            evidence = _Evidence.apply(self.K, evidence, alpha, slope, factor)  # type: ignore[no-untyped-call]
+        parts: tuple[Tensor, ...] = (alpha, factor, evidence, converged, sweeps, change, tau, nu)
+        if not self.given.lanes:
+            parts = tuple(part[0] for part in parts)
+        return Belief(self.prior.detached(), self.given, *parts)
+
+
+class _Evidence(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, K: Tensor, value: Tensor, alpha: Tensor, slope: Tensor, factor: Tensor) -> Tensor:
+        ctx.save_for_backward(alpha, slope, factor)
+        return value
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
+        alpha, slope, factor = ctx.saved_tensors
+        outer = alpha[..., None] * slope[..., None, :]
+        by_K = (outer + outer.mT) / 4 - factor @ factor.mT / 2
+        return grad[..., None, None] * by_K, None, None, None, None
+
+
+def warm_sites(data: Data, warm: Belief | None) -> tuple[Tensor, Tensor]:
+    """Sites to start from: those of an earlier belief for its answers, none for the others."""
+    tau, nu = torch.zeros_like(data.signs), torch.zeros_like(data.signs)
+    if warm is not None:
+        known = warm.data.n
+        if known > data.n or warm.data.lanes.numel() != data.lanes.numel():
+            raise ValueError(
+                f"warm must be a belief about the first of these {data.n} answers in the same lanes; "
+                f"got one about {known} in lanes {tuple(warm.data.lanes)}. Leave it out."
+            )
+        tau[..., :known], nu[..., :known] = warm.tau, warm.nu
+    return tau, nu
+
+
+def largest_change(new: Float[Tensor, "lane n"], old: Float[Tensor, "lane n"]) -> Float[Tensor, " lane"]:
+    """The largest change of a site in each lane, relative where the site is above one."""
+    if old.shape[-1] == 0:
+        return old.new_zeros(old.shape[0])
+    return ((new - old).abs() / old.abs().clamp_min(1)).amax(-1)
+
+
+def _eye_plus(matrix: Tensor) -> Tensor:
+    """Add the identity in place."""
+    matrix.diagonal(dim1=-2, dim2=-1).add_(1.0)
+    return matrix
+
+
+def _logdet(lower: Tensor) -> Tensor:
+    return 2 * lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+def _matvec(matrix: Tensor, vector: Tensor) -> Tensor:
+    return (matrix @ vector[..., None])[..., 0]
+
+
+@dataclass(frozen=True)
+class _RowSpace:
+    r"""Through :math:`B = I + S G S`, whose eigenvalues are at least 1 (GPML, eq. 3.26)."""
+
+    data: Data
+    G: Tensor
+
+    def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        SG = tau.sqrt()[..., None] * self.G
+        lower, _ = cholesky(_eye_plus(SG * tau.sqrt()[..., None, :]))
+        V = torch.linalg.solve_triangular(lower, SG, upper=False)
+        var = self.G.diagonal(dim1=-2, dim2=-1) - V.square().sum(-2)
+        mean = _matvec(self.G, nu) - _matvec(V.mT, _matvec(V, nu))
+        return mean, var.clamp_min(0), _logdet(lower)
+
+    def posterior(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
+        S = tau.sqrt()
+        lower, _ = cholesky(_eye_plus(S[..., None] * self.G * S[..., None, :]))
+        X = torch.linalg.solve_triangular(lower, torch.diag_embed(S), upper=False)
+        pull = nu - _matvec(X.mT, _matvec(X, _matvec(self.G, nu)))
+        # one step of refinement: with a prior variance of 1e6 the difference above loses six digits
+        rest = nu - pull - tau * _matvec(self.G, pull)
+        pull = pull + rest - _matvec(X.mT, _matvec(X, _matvec(self.G, rest)))
+        return self.data.spread(pull[..., None])[..., 0], self.data.spread(X.mT)
+
+    def select(self, lanes: Tensor) -> "_RowSpace":
+        return _RowSpace(self.data, self.G[lanes])
+
+
+@dataclass(frozen=True)
+class _PointSpace:
+    r"""Through :math:`C = I + Q^\top T Q` with :math:`Q = A R`, :math:`R R^\top = K`, when p < n."""
+
+    data: Data
+    K: Tensor
+    Q: Tensor
+
+    def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        weighted = tau.sqrt()[..., None] * self.Q
+        lower, _ = cholesky(_eye_plus(weighted.mT @ weighted))
+        V = torch.linalg.solve_triangular(lower, self.Q.mT, upper=False)
+        return _matvec(V.mT, _matvec(V, nu)), V.square().sum(-2), _logdet(lower)
+
+    def posterior(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
+        mean, _, _ = self.marginals(tau, nu)
+        eye = torch.eye(self.K.shape[-1], dtype=tau.dtype, device=tau.device)
+        W = self.data.spread(tau[..., None] * self.data.rows(eye.expand_as(self.K)))
+        U = root(W).mT  # W = A^T T A = U^T U: at most p rows that say the same as the n
+        lower, _ = cholesky(_eye_plus(U @ self.K @ U.mT))
+        factor = torch.linalg.solve_triangular(lower, U, upper=False).mT
+        return self.data.spread((nu - tau * mean)[..., None])[..., 0], factor
+
+    def select(self, lanes: Tensor) -> "_PointSpace":
+        return _PointSpace(self.data, self.K[lanes], self.Q[lanes])

@@ -1,0 +1,263 @@
+r"""Doubt about the next answer, split into what data can remove and what they cannot.
+
+The total splits into an epistemic part (f is not known) and an aleatoric part (the answer is
+random even if f is): by variance,
+:math:`\mathbb V[c] = \mathbb V[\Phi(f)] + \mathbb E[\Phi(f)(1 - \Phi(f))]`, or by entropy,
+:math:`H[c] = I(c, f) + \mathbb E[H(c \mid f)]`.  Source: Fauvel & Chalk (2021), section 3.2.
+
+Every part is computed as an integral of a positive function, so that none is a difference of
+large numbers and none can come out negative.  Throughout :math:`h = \mu/\sqrt{1+\sigma^2}` and
+:math:`a = 1/\sqrt{1+2\sigma^2}`.
+"""
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from askwise.belief import Belief
+from askwise.normal import (
+    binary_entropy,
+    gauss_legendre,
+    hazard,
+    ndtr,
+    owens_t,
+    success_probability,
+)
+
+__all__ = [
+    "Decomposition",
+    "aleatoric_entropy",
+    "aleatoric_variance",
+    "decompose",
+    "epistemic_variance",
+    "houlsby_information",
+    "log_epistemic_variance",
+    "mutual_information",
+]
+
+_NODES = 20  # 1e-14 relative over the whole plane; 16 would do for |mean| <= 8
+_REACH = 38.0  # exp(-38) < 4e-17: the part of an exponential tail that rounding can see
+_ACROSS, _AROUND = 10, 16  # nodes along y and over the normal: 1e-10 relative
+_HOULSBY = math.sqrt(math.pi * math.log(2) / 2)
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Doubt about an answer: ``total = epistemic + aleatoric``."""
+
+    total: Tensor
+    epistemic: Tensor
+    aleatoric: Tensor
+
+
+def decompose(
+    belief: Belief,
+    x: Float[Tensor, "*b q d"],
+    other: Float[Tensor, "*c q d"] | None = None,
+    measure: Literal["variance", "entropy"] = "variance",
+) -> Decomposition:
+    """Doubt about a yes/no answer at ``x``, or about the duel of ``x`` with ``other``."""
+    if other is None:
+        mean, var = belief.mean(x), belief.variance(x)
+    else:
+        mean, var = belief.difference(x, other)
+    if measure == "variance":
+        p, q = success_probability(mean, var), success_probability(-mean, var)
+        return Decomposition(p * q, epistemic_variance(mean, var), aleatoric_variance(mean, var))
+    if measure == "entropy":
+        total = binary_entropy(mean / (1 + var).sqrt())
+        return Decomposition(total, mutual_information(mean, var), aleatoric_entropy(mean, var))
+    raise ValueError(f"measure must be 'variance' or 'entropy'; got {measure!r}. Choose one of the two.")
+
+
+def epistemic_variance(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    r"""Variance of the success rate, the part of the doubt that data can remove.
+
+    .. math:: \mathbb V[\Phi(f)] = \mu_c (1 - \mu_c) - 2\,T(h, a)
+        = \frac1\pi \int_a^1 \frac{e^{-h^2 (1 + u^2) / 2}}{1 + u^2} \, du
+
+    The first form (section 3.2.1) cancels and turns negative for small variances; the second is
+    the same number, since :math:`2\,T(h, 1) = \mu_c (1 - \mu_c)`.
+
+    Accuracy: relative error below 1e-12 for ``|mean| <= 8`` and ``1e-16 <= var <= 1e8``
+    (measured: 1e-14); gradients are closed forms, finite at ``var = 0``.
+    """
+    result: Tensor = _EpistemicVariance.apply(*torch.broadcast_tensors(mean, var))  # type: ignore[no-untyped-call]
+    return result
+
+
+def log_epistemic_variance(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    r"""Logarithm of :func:`epistemic_variance`, with a slope where the variance itself underflows.
+
+    .. math:: \log \mathbb V[\Phi(f)] = -\frac{\mu^2}{1 + 2\sigma^2}
+        + \log \frac1\pi \int_a^1 \frac{e^{-h^2 (u^2 - a^2) / 2}}{1 + u^2} \, du
+
+    Accuracy: absolute error below 1e-12 for ``|mean| <= 8``, relative below 1e-12 for
+    ``|mean| <= 1e100`` and ``1e-300 <= var <= 1e8``; minus infinity at ``var = 0``.
+    """
+    result: Tensor = _LogEpistemicVariance.apply(*torch.broadcast_tensors(mean, var))  # type: ignore[no-untyped-call]
+    return result
+
+
+def _scaled_integrals(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    r"""``h^2``, ``a`` and the integrals over [a, 1] of ``e(u) / (1 + u^2)`` and ``e(u)``.
+
+    Here :math:`e(u) = e^{-h^2 (u^2 - a^2) / 2}` falls from 1, and is cut where it is below rounding.
+    """
+    nodes, weights = gauss_legendre(_NODES, mean)
+    h2 = (mean / (1 + var).sqrt()).square()
+    a = (1 + 2 * var).rsqrt()
+    whole = 2 * var / ((1 + 2 * var) * (1 + a))  # 1 - a
+    visible = 2 * _REACH / h2.clamp_min(1e-290)
+    width = torch.minimum(whole, visible / ((a.square() + visible).sqrt() + a))
+    step = width[..., None] * nodes
+    fall = torch.exp(-h2[..., None] * step * (a[..., None] + step / 2)) * weights
+    by_angle = fall / (1 + (a[..., None] + step).square())
+    return h2, a, width * by_angle.sum(-1), width * fall.sum(-1)
+
+
+def _slopes(mean: Tensor, var: Tensor, h2: Tensor, a: Tensor, plain: Tensor) -> tuple[Tensor, Tensor]:
+    """Derivatives in mean and var of the scaled integral, before its exponential factor."""
+    by_mean = -mean / (1 + var) * plain
+    by_var = h2 * plain / (2 * (1 + var)) + a.pow(3) / (1 + a.square())
+    return by_mean, by_var
+
+
+class _EpistemicVariance(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, mean: Tensor, var: Tensor) -> Tensor:
+        h2, a, by_angle, plain = _scaled_integrals(mean, var)
+        factor = torch.exp(-mean.square() / (1 + 2 * var)) / math.pi
+        ctx.save_for_backward(mean, var, h2, a, plain, factor)
+        return factor * by_angle
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        *inputs, factor = ctx.saved_tensors
+        by_mean, by_var = _slopes(*inputs)
+        return grad * factor * by_mean, grad * factor * by_var
+
+
+class _LogEpistemicVariance(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, mean: Tensor, var: Tensor) -> Tensor:
+        h2, a, by_angle, plain = _scaled_integrals(mean, var)
+        ctx.save_for_backward(mean, var, h2, a, plain, by_angle)
+        return (by_angle / math.pi).log() - mean.square() / (1 + 2 * var)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        *inputs, by_angle = ctx.saved_tensors
+        by_mean, by_var = _slopes(*inputs)
+        return grad * by_mean / by_angle, grad * by_var / by_angle
+
+
+def aleatoric_variance(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    r"""Expected variance of the answer when f is known, :math:`\mathbb E[\Phi(1-\Phi)] = 2\,T(h, a)`.
+
+    Source: section 3.2.1.  Accuracy: as :func:`askwise.normal.owens_t`, which here has ``a <= 1``.
+    """
+    return 2 * owens_t(mean / (1 + var).sqrt(), (1 + 2 * var).rsqrt())
+
+
+def mutual_information(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    r"""Information in nats between an answer and f, the epistemic part by entropy (section 3.2.2).
+
+    .. math:: I(c, f) = e^{-h^2/2} \int_{1/\sqrt{1+\sigma^2}}^1
+        \mathbb E\big[\ell(h y + \sqrt{1 - y^2}\, t)\big] \, dy, \qquad
+        \ell(z) = \frac{e^{z^2/2} \phi(z)^2}{\Phi(z)\Phi(-z)}, \quad t \sim \mathcal N(0, 1)
+
+    Why: let f be reached by a Brownian motion from its mean.  The success rate seen along the way
+    is a martingale, and by Ito's formula its entropy falls at the rate inside the integral.
+    The integrand is positive and nearly constant, so nothing cancels and few nodes suffice.
+
+    Accuracy: relative error below 1e-8 for ``|mean| <= 30`` and ``1e-16 <= var <= 1e8``.
+    """
+    mean, var = torch.broadcast_tensors(mean, var)
+    gap = _entropy_gap(var)
+    result: Tensor = _EntropyIntegral.apply(mean / (1 + var).sqrt(), torch.zeros_like(gap), gap)  # type: ignore[no-untyped-call]
+    return result
+
+
+def aleatoric_entropy(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    r"""Expected entropy in nats of the answer when f is known, :math:`\mathbb E[H(\Phi(f))]`.
+
+    The integral of :func:`mutual_information` over the rest of [0, 1]: together they are the
+    entropy of the answer.  Accuracy: relative error below 1e-8 for ``|mean| <= 8`` and
+    ``1e-16 <= var <= 1e8``.
+    """
+    mean, var = torch.broadcast_tensors(mean, var)
+    gap = _entropy_gap(var)
+    result: Tensor = _EntropyIntegral.apply(mean / (1 + var).sqrt(), gap, torch.ones_like(gap))  # type: ignore[no-untyped-call]
+    return result
+
+
+def _entropy_gap(var: Tensor) -> Tensor:
+    """``1 - 1/sqrt(1 + var)``, exact for small variances."""
+    s = (1 + var).sqrt()
+    return var / (s * (1 + s))
+
+
+class _EntropyIntegral(torch.autograd.Function):
+    """The integral of :func:`mutual_information` for ``1 - y`` between two bounds."""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, start: Tensor, end: Tensor) -> Tensor:
+        nodes, weights = gauss_legendre(_ACROSS, h)
+        width = end - start
+        gap = start[..., None] + width[..., None] * nodes
+        rate, slope = _expected_rate(h[..., None], gap)
+        factor = torch.exp(-h.square() / 2)
+        value = factor * width * (rate @ weights)
+        by_h = factor * width * (((1 - gap) * slope) @ weights) - h * value
+        ctx.save_for_backward(h, start, end, factor, by_h)
+        return value
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        h, start, end, factor, by_h = ctx.saved_tensors
+        _, need_start, need_end = ctx.needs_input_grad
+        by_start = -factor * _expected_rate(h, start)[0] * grad if need_start else None
+        by_end = factor * _expected_rate(h, end)[0] * grad if need_end else None
+        return by_h * grad, by_start, by_end
+
+
+def _expected_rate(h: Tensor, gap: Tensor) -> tuple[Tensor, Tensor]:
+    """Expectation of the rate at ``y = 1 - gap``, and of its derivative in ``z``."""
+    points, weights = _hermite(_AROUND)
+    spread = (gap * (2 - gap)).sqrt()
+    z = (h * (1 - gap))[..., None] + spread[..., None] * h.new_tensor(points)
+    size = z.abs()
+    rate = 1 / (math.pi * ndtr(size) * torch.special.erfcx(size * math.sqrt(0.5)))
+    slope = rate * (hazard(-z) - hazard(z) - z)
+    return rate @ h.new_tensor(weights), slope @ h.new_tensor(weights)
+
+
+@functools.cache
+def _hermite(count: int) -> tuple[np.ndarray, np.ndarray]:
+    points, weights = np.polynomial.hermite_e.hermegauss(count)
+    return points, weights / weights.sum()
+
+
+def houlsby_information(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    r"""The cheap approximation of :func:`mutual_information` by Houlsby et al., in nats.
+
+    .. math:: H\Big(\frac{\mu}{\sqrt{1+\sigma^2}}\Big) - \ln 2\,
+        \frac{C e^{-\mu^2 / (2 (\sigma^2 + C^2))}}{\sqrt{\sigma^2 + C^2}}, \quad C^2 = \frac{\pi \ln 2}2
+
+    Source: Houlsby et al. (2011), arXiv 1112.5745, section 3.1.
+    Accuracy: within 0.012 nats of the information; it can be slightly negative.
+    """
+    spread = var + _HOULSBY**2
+    expected = math.log(2) * _HOULSBY * torch.exp(-mean.square() / (2 * spread)) / spread.sqrt()
+    return binary_entropy(mean / (1 + var).sqrt()) - expected
