@@ -8,6 +8,8 @@
 """
 
 from askwise import numerics as numerics
+from askwise.belief import Belief as Belief
 from askwise.data import Data as Data
+from askwise.fit import fit as fit
 from askwise.inference import infer as infer
 from askwise.kernels import kernel as kernel

@@ -15,7 +15,7 @@ from torch import Tensor
 from askwise.belief import Belief
 from askwise.data import Data
 from askwise.normal import log_ndtr, truncated_moments
-from askwise.sites import Problem, Space, largest_change, warm_sites
+from askwise.sites import Outcome, Problem, Space, largest_change, warm_sites
 
 __all__ = ["ep"]
 
@@ -41,8 +41,10 @@ def ep(
         tau, nu = warm_sites(problem.data, warm)
         run = _Run(problem.space, problem.data.signs, tau, nu)
         run.iterate(tolerance, max_sweeps)
-        evidence = _log_evidence(run)
-    return problem.belief(run.tau, run.nu, evidence, run.change <= tolerance, run.sweeps, run.change)
+        outcome = Outcome(
+            run.tau, run.nu, _log_evidence(run), run.change <= tolerance, run.sweeps, run.change
+        )
+    return problem.at_sites(outcome)
 
 
 class _Run:

@@ -20,10 +20,12 @@ from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["Covariance", "Stationary", "covariance", "kernel"]
+from askwise.seeds import Generators, randn
+
+__all__ = ["Covariance", "Name", "Stationary", "covariance", "kernel"]
 
 Name = Literal["se", "matern32", "matern52"]
-_NU: dict[str, float] = {"se": math.inf, "matern32": 1.5, "matern52": 2.5}
+_NU: dict[Name, float] = {"se": math.inf, "matern32": 1.5, "matern52": 2.5}
 _NAME = {nu: name for name, nu in _NU.items()}
 
 
@@ -127,9 +129,14 @@ class Stationary:
         s^2 (1 + \sqrt5 r + \tfrac53 r^2) e^{-\sqrt5 r}
     """
 
-    name: str
+    name: Name
     lengthscale: Float[Tensor, "*lane d"]
     outputscale: Float[Tensor, "*lane"]
+
+    @property
+    def lanes(self) -> torch.Size:
+        """Shape of the lanes of the parameters: empty if all lanes share them."""
+        return torch.broadcast_shapes(self.lengthscale.shape[:-1], self.outputscale.shape)
 
     def cross(self, x: Tensor, y: Tensor) -> Tensor:
         """Covariance between every point of ``x`` and every point of ``y``."""
@@ -139,7 +146,7 @@ class Stationary:
 
     def diagonal(self, x: Tensor) -> Tensor:
         """Variance at every point of ``x``."""
-        shape = torch.broadcast_shapes(x.shape[:-2], self.outputscale.shape, self.lengthscale.shape[:-1])
+        shape = torch.broadcast_shapes(x.shape[:-2], self.lanes)
         return self.outputscale[..., None].expand(*shape, x.shape[-2])
 
     def paired(self, x: Tensor, y: Tensor) -> Tensor:
@@ -172,21 +179,14 @@ class Stationary:
         volume = self.lengthscale.expand(*self.lengthscale.shape[:-1], d).prod(-1)
         return (self.outputscale * volume)[..., None] * shape
 
-    def spectral_draws(
-        self, count: int, d: int, generator: torch.Generator
-    ) -> Float[Tensor, "*lane count d"]:
+    def spectral_draws(self, count: int, d: int, generators: Generators) -> Float[Tensor, "*lane count d"]:
         """Frequencies drawn from the normalised spectral density: normal, or Student's t."""
-        lanes = torch.broadcast_shapes(self.lengthscale.shape[:-1], self.outputscale.shape)
-
-        def normal(*last: int) -> Tensor:
-            return torch.randn(
-                *lanes, count, *last, generator=generator, dtype=torch.float64, device=generator.device
-            )
-
-        nu, draws = _NU[self.name], normal(d)
+        nu, length = _NU[self.name], self.lengthscale
+        draws = randn(generators, self.lanes, count, d, like=length)
         if nu != math.inf:
-            draws = draws / normal(int(2 * nu)).square().mean(-1, keepdim=True).sqrt()
-        return draws.to(self.lengthscale) / self.lengthscale[..., None, :]
+            chi = randn(generators, self.lanes, count, int(2 * nu), like=length)
+            draws = draws / chi.square().mean(-1, keepdim=True).sqrt()
+        return draws / length[..., None, :]
 
     def bandwidth(self, mass: float) -> float:
         """Frequency times lengthscale beyond which a share ``mass`` of a dimension's spectrum lies."""
@@ -203,7 +203,7 @@ class Stationary:
         return float(scipy.optimize.brentq(excess, 0.0, 100.0))
 
 
-def _correlation(name: str, r: Tensor) -> Tensor:
+def _correlation(name: Name, r: Tensor) -> Tensor:
     if name == "se":
         return torch.exp(-r.square() / 2)
     if name == "matern32":

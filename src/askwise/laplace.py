@@ -13,7 +13,7 @@ from torch import Tensor
 from askwise.belief import Belief
 from askwise.data import Data
 from askwise.normal import log_ndtr, truncated_moments
-from askwise.sites import Problem, largest_change, warm_sites
+from askwise.sites import Outcome, Problem, largest_change, warm_sites
 
 __all__ = ["laplace"]
 
@@ -47,8 +47,9 @@ def laplace(
             tau, nu = new_tau, new_nu
         _, var, logdet = space.marginals(tau, nu)
         evidence = _objective(g, pull, signs) - logdet / 2
+        outcome = Outcome(tau, nu, evidence, change <= tolerance, sweeps, change)
         shift = problem.data.spread(_evidence_shift(problem, g, var, tau)[..., None])[..., 0]
-    return problem.belief(tau, nu, evidence, change <= tolerance, sweeps, change, shift)
+    return problem.at_sites(outcome, shift)
 
 
 def _sites(g: Tensor, signs: Tensor) -> tuple[Tensor, Tensor]:

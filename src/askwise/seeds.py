@@ -1,10 +1,15 @@
-"""Random generators that follow from the identity of a run, so that it can be repeated alone."""
+"""Random numbers that follow from the identity of a run, so that it can be repeated alone."""
 
 import hashlib
+from collections.abc import Callable, Sequence
 
 import torch
+from torch import Tensor
 
-__all__ = ["generator"]
+__all__ = ["Generators", "generator", "rand", "randn"]
+
+Generators = torch.Generator | Sequence[torch.Generator]
+"""One stream for everything, or one for each lane."""
 
 
 def generator(*identity: str | int, device: torch.device | str = "cpu") -> torch.Generator:
@@ -18,3 +23,33 @@ def generator(*identity: str | int, device: torch.device | str = "cpu") -> torch
     name = "\x1f".join(f"{type(part).__name__}:{part}" for part in identity)
     seed = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 1
     return torch.Generator(device).manual_seed(seed)
+
+
+def randn(generators: Generators, lanes: torch.Size, *shape: int, like: Tensor) -> Tensor:
+    """Standard normals [*lanes, *shape]; with one generator a lane, each lane as if it were alone."""
+    return _drawn(torch.randn, generators, lanes, shape, like)
+
+
+def rand(generators: Generators, lanes: torch.Size, *shape: int, like: Tensor) -> Tensor:
+    """Uniforms between 0 and 1, neither included, in the same way as :func:`randn`."""
+    drawn = _drawn(torch.rand, generators, lanes, shape, like)
+    return drawn.clamp_min(torch.finfo(drawn.dtype).eps / 2)
+
+
+def _drawn(
+    draw: Callable[..., Tensor],
+    generators: Generators,
+    lanes: torch.Size,
+    shape: tuple[int, ...],
+    like: Tensor,
+) -> Tensor:
+    if isinstance(generators, torch.Generator):
+        options = {"dtype": like.dtype, "device": generators.device}
+        return draw(*lanes, *shape, generator=generators, **options).to(like.device)
+    if len(generators) != lanes.numel():
+        raise ValueError(
+            f"generators must be one, or one for each of the {lanes.numel()} lanes; "
+            f"got {len(generators)}. Give as many as there are lanes."
+        )
+    drawn = [_drawn(draw, own, torch.Size(), shape, like) for own in generators]
+    return torch.stack(drawn).reshape(*lanes, *shape)

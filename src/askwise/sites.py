@@ -6,12 +6,13 @@ done here once for both, and in whichever space is smaller: that of the answers 
 distinct points (p).  Neither inverts the prior, which is singular as soon as points repeat.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from gpytorch.kernels import Kernel
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -20,7 +21,7 @@ from askwise.data import Data
 from askwise.kernels import Covariance, covariance
 from askwise.linalg import cholesky, root
 
-__all__ = ["Problem", "Space", "largest_change", "warm_sites"]
+__all__ = ["Outcome", "Problem", "Space", "largest_change", "warm_sites"]
 
 
 @runtime_checkable
@@ -37,22 +38,26 @@ class Space(Protocol):
         """The same for some of the lanes, of use for their marginals only."""
 
 
-def _space(data: Data, K: Float[Tensor, "lane p p"]) -> Space:
-    if data.points.shape[-2] < data.n:
-        return _PointSpace(data, K, data.rows(root(K)))
-    G = data.rows(data.rows(K).mT)
-    return _RowSpace(data, (G + G.mT) / 2)
+@dataclass(frozen=True)
+class Outcome:
+    """What a method found for each lane: sites, evidence, and whether it got there."""
+
+    tau: Float[Tensor, "lane n"]
+    nu: Float[Tensor, "lane n"]
+    log_evidence: Float[Tensor, " lane"]
+    converged: Bool[Tensor, " lane"]
+    sweeps: Int[Tensor, " lane"]
+    change: Float[Tensor, " lane"]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Answers and prior, made ready for inference: always with lanes, as the caller may not have them."""
+    """Answers and prior, made ready for inference: with lanes, which the given data may not have."""
 
     prior: Covariance
     given: Data
     data: Data
     K: Float[Tensor, "lane p p"]
-    space: Space
 
     @classmethod
     def of(cls, data: Data, kernel: Kernel) -> "Problem":
@@ -69,30 +74,47 @@ class Problem:
             raise ValueError(
                 "kernel must give finite covariances; got NaN or infinity. Check its parameters."
             )
-        return cls(prior, data, laned, K, _space(laned, K.detach()))
+        return cls(prior, data, laned, K)
+
+    @property
+    def G(self) -> Float[Tensor, "lane n n"]:
+        """Prior covariance of the rows."""
+        G = self.data.rows(self.data.rows(self.K.detach()).mT)
+        return (G + G.mT) / 2
+
+    @functools.cached_property
+    def space(self) -> Space:
+        """The smaller of the two spaces."""
+        if self.data.points.shape[-2] < self.data.n:
+            K = self.K.detach()
+            return _PointSpace(self.data, K, self.data.rows(root(K)))
+        return _RowSpace(self.data, self.G)
+
+    def at_sites(self, outcome: Outcome, shift: Float[Tensor, "lane p"] | None = None) -> Belief:
+        """The belief at the sites found; ``shift`` as in :meth:`belief`."""
+        alpha, factor = self.space.posterior(outcome.tau, outcome.nu)
+        return self.belief(alpha, factor, outcome, shift)
 
     def belief(
         self,
-        tau: Float[Tensor, "lane n"],
-        nu: Float[Tensor, "lane n"],
-        evidence: Float[Tensor, " lane"],
-        converged: Tensor,
-        sweeps: Tensor,
-        change: Tensor,
+        alpha: Float[Tensor, "lane p"],
+        factor: Float[Tensor, "lane p r"],
+        outcome: Outcome,
         shift: Float[Tensor, "lane p"] | None = None,
     ) -> Belief:
-        r"""The belief at these sites, its evidence differentiable in the kernel's parameters.
+        r"""The belief, its evidence differentiable in the kernel's parameters.
 
         The derivative of the evidence in K is
-        :math:`\frac12 (\alpha \alpha^\top - F F^\top + u \alpha^\top + \alpha u^\top)`, where
-        the ``shift`` u is what moving the sites adds: nothing for EP, whose sites are stationary.
+        :math:`\frac12 (\alpha \alpha^\top - F F^\top + u \alpha^\top + \alpha u^\top)`, where the
+        ``shift`` u is what moving the sites adds: nothing for EP, whose sites are stationary, nor
+        for exact moments.
         """
-        with torch.no_grad():
-            alpha, factor = self.space.posterior(tau, nu)
+        evidence = outcome.log_evidence
+        if self.K.requires_grad and torch.is_grad_enabled():
             slope = alpha if shift is None else alpha + 2 * shift
-        if self.K.requires_grad:
             evidence = _Evidence.apply(self.K, evidence, alpha, slope, factor)  # type: ignore[no-untyped-call]
-        parts: tuple[Tensor, ...] = (alpha, factor, evidence, converged, sweeps, change, tau, nu)
+        parts: tuple[Tensor, ...] = (alpha, factor, evidence, outcome.converged, outcome.sweeps)
+        parts = (*parts, outcome.change, outcome.tau, outcome.nu)
         if not self.given.lanes:
             parts = tuple(part[0] for part in parts)
         return Belief(self.prior.detached(), self.given, *parts)

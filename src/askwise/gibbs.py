@@ -1,0 +1,116 @@
+r"""The exact posterior by Markov chains, summarised as a Gaussian: slow, and right up to its noise.
+
+An answer says on which side of zero a latent reaction :math:`u = A f + \varepsilon` with
+:math:`\varepsilon \sim \mathcal N(0, I)` fell (Albert & Chib 1993, JASA 88).  Given u, f is Gaussian
+with a covariance that does not depend on u; so the mean and covariance of f follow exactly from
+those of u, which is a normal truncated to an orthant, drawn one coordinate at a time.
+"""
+
+import math
+
+import torch
+from gpytorch.kernels import Kernel
+from jaxtyping import Float
+from torch import Tensor
+
+from askwise.belief import Belief
+from askwise.data import Data
+from askwise.linalg import cholesky, root
+from askwise.normal import log_ndtr, ndtr
+from askwise.seeds import Generators, generator, rand
+from askwise.sites import Outcome, Problem
+
+__all__ = ["gibbs", "truncated_normal"]
+
+_WARM_UP = 0.2  # share of the sweeps that is thrown away
+_FAR = 30.0  # beyond it the tail is exponential to 1e-3 of its own width, and ndtr nears underflow
+
+
+def gibbs(
+    data: Data,
+    kernel: Kernel,
+    *,
+    generators: Generators | None = None,
+    chains: int = 256,
+    tolerance: float = 1e-2,
+    max_sweeps: int = 500,
+) -> Belief:
+    """Mean and covariance of the exact posterior, by ``chains`` chains of ``max_sweeps`` sweeps.
+
+    ``converged``: the potential scale reduction (Gelman & Rubin) of every reaction is within
+    ``tolerance`` of one; ``change`` says how far it is.  The evidence is the estimate of Geweke,
+    Hajivassiliou and Keane.  The sites are left at zero, for the exact posterior has none.
+    """
+    problem = Problem.of(data, kernel)
+    source = generator("gibbs") if generators is None else generators
+    with torch.no_grad():
+        signs, cov = problem.data.signs, problem.G
+        cov.diagonal(dim1=-2, dim2=-1).add_(1.0)
+        lower, _ = cholesky(signs[..., None] * cov * signs[..., None, :])
+        start, evidence = _sequential_draws(lower, chains, source)
+        precision = torch.cholesky_inverse(lower)
+        mean, spread, reduction = _orthant_moments(precision, start, max_sweeps, source)
+        alpha, factor = _gaussian_of(problem.data, lower, mean, spread)
+        sweeps = torch.full_like(reduction, max_sweeps, dtype=torch.long)
+        none = torch.zeros_like(signs)
+        outcome = Outcome(none, none, evidence, reduction <= tolerance, sweeps, reduction)
+    return problem.belief(alpha, factor, outcome)
+
+
+def truncated_normal(bound: Float[Tensor, "*b"], uniform: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    """Standard normals above ``bound``, by inversion of ``uniform``."""
+    near = -torch.special.ndtri(uniform * ndtr(-bound))
+    far = (bound.square() - 2 * uniform.log()).sqrt()
+    return torch.where(bound < _FAR, near, far).maximum(bound)
+
+
+def _sequential_draws(lower: Tensor, chains: int, source: Generators) -> tuple[Tensor, Tensor]:
+    """Draws above zero, one coordinate after the other, and the log probability of the orthant."""
+    lanes, n = lower.shape[:-2], lower.shape[-1]
+    noise = lower.new_zeros(*lanes, chains, n)
+    weight = lower.new_zeros(*lanes, chains)
+    for i in range(n):
+        bound = -(noise[..., :i] @ lower[..., i, :i, None])[..., 0] / lower[..., i, i, None]
+        weight = weight + log_ndtr(-bound)
+        noise[..., i] = truncated_normal(bound, rand(source, lanes, chains, like=lower))
+    return noise @ lower.mT, weight.logsumexp(-1) - math.log(chains)
+
+
+def _orthant_moments(
+    precision: Tensor, w: Tensor, sweeps: int, source: Generators
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean and covariance of a normal restricted to positive values, and the chains' disagreement."""
+    lanes, chains, n = w.shape[:-2], w.shape[-2], w.shape[-1]
+    scale = precision.diagonal(dim1=-2, dim2=-1).rsqrt()
+    warm_up = int(_WARM_UP * sweeps)
+    kept = sweeps - warm_up
+    total, square, outer = torch.zeros_like(w), torch.zeros_like(w), torch.zeros_like(precision)
+    for sweep in range(sweeps):
+        uniform = rand(source, lanes, n, chains, like=w)
+        for i in range(n):
+            sd = scale[..., i, None]
+            centre = w[..., i] - (w @ precision[..., :, i, None])[..., 0] * sd.square()
+            w[..., i] = centre + sd * truncated_normal(-centre / sd, uniform[..., i, :])
+        if sweep >= warm_up:
+            total, square, outer = total + w, square + w.square(), outer + w.mT @ w
+    each = total / kept
+    mean = each.mean(-2)
+    spread = outer / (kept * chains) - mean[..., :, None] * mean[..., None, :]
+    within = (square / kept - each.square()).mean(-2)
+    reduction = ((within + each.var(-2)) / within).sqrt() - 1
+    return mean, spread, reduction.amax(-1)
+
+
+def _gaussian_of(data: Data, lower: Tensor, mean: Tensor, spread: Tensor) -> tuple[Tensor, Tensor]:
+    r""":math:`\alpha = A^\top C^{-1} \mathbb E[u]` and F of :math:`C^{-1} - C^{-1} \mathbb V[u] C^{-1}`.
+
+    With :math:`C = L L^\top` the latter is :math:`L^{-\top} (I - L^{-1} \mathbb V[u] L^{-\top}) L^{-1}`.
+    """
+    half = torch.linalg.solve_triangular(lower, spread, upper=False)
+    inner = torch.linalg.solve_triangular(lower, half.mT, upper=False)
+    eye = torch.eye(inner.shape[-1], dtype=inner.dtype, device=inner.device)
+    reduction = root(eye - (inner + inner.mT) / 2)
+    factor = torch.linalg.solve_triangular(lower.mT, reduction, upper=True)
+    pull = torch.cholesky_solve(mean[..., None], lower)
+    y = data.signs[..., None]
+    return data.spread(y * pull)[..., 0], data.spread(y * factor)
