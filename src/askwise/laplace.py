@@ -41,7 +41,8 @@ def laplace(
         while (running := change > tolerance).any() and int(sweeps.max()) < max_sweeps:
             g, pull = _newton_step(g, pull, space.marginals(tau, nu)[0], tau, nu, signs, running)
             new_tau, new_nu = _sites(g, signs)
-            step = largest_change(new_tau, tau).maximum(largest_change(new_nu, nu))
+            old, new = torch.stack([tau, nu], -2), torch.stack([new_tau, new_nu], -2)
+            step = largest_change(new - old, old)
             change = torch.where(running, step, change)
             sweeps = sweeps + running
             tau, nu = new_tau, new_nu

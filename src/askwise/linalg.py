@@ -10,7 +10,7 @@ from torch import Tensor
 
 __all__ = ["cholesky", "root"]
 
-_JITTERS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
+_JITTERS = (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 
 def cholesky(
@@ -21,23 +21,22 @@ def cholesky(
     The jitter is tried from zero upwards in multiples of the largest diagonal entry, for each
     matrix of the batch alone, so that its neighbours do not change its factor.
     """
-    size = matrix.diagonal(dim1=-2, dim2=-1).abs().amax(-1)
-    jitter = torch.zeros_like(size)
     factor, info = torch.linalg.cholesky_ex(matrix)
-    for relative in _JITTERS[1:]:
-        failed = info > 0
-        if not failed.any():
-            return factor, jitter
-        jitter = torch.where(failed, relative * size, jitter)
+    jitter = matrix.new_zeros(matrix.shape[:-2])
+    if not info.any():
+        return factor, jitter
+    size = matrix.diagonal(dim1=-2, dim2=-1).abs().amax(-1)
+    for relative in _JITTERS:
+        jitter = torch.where(info > 0, relative * size, jitter)
         lifted = matrix.clone()
         lifted.diagonal(dim1=-2, dim2=-1).add_(jitter[..., None])
         factor, info = torch.linalg.cholesky_ex(lifted)
-    if (info > 0).any():
-        raise ValueError(
-            "matrix must be positive definite up to rounding; got one that a jitter of "
-            f"{_JITTERS[-1]:g} of its diagonal does not mend. Check the kernel and its parameters."
-        )
-    return factor, jitter
+        if not info.any():
+            return factor, jitter
+    raise ValueError(
+        "matrix must be positive definite up to rounding; got one that a jitter of "
+        f"{_JITTERS[-1]:g} of its diagonal does not mend. Check the kernel and its parameters."
+    )
 
 
 def root(matrix: Float[Tensor, "*b n n"]) -> Float[Tensor, "*b n n"]:

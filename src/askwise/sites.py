@@ -149,11 +149,11 @@ def warm_sites(data: Data, warm: Belief | None) -> tuple[Tensor, Tensor]:
     return tau, nu
 
 
-def largest_change(new: Float[Tensor, "lane n"], old: Float[Tensor, "lane n"]) -> Float[Tensor, " lane"]:
-    """The largest change of a site in each lane, relative where the site is above one."""
-    if old.shape[-1] == 0:
-        return old.new_zeros(old.shape[0])
-    return ((new - old).abs() / old.abs().clamp_min(1)).amax(-1)
+def largest_change(move: Float[Tensor, "lane 2 n"], at: Float[Tensor, "lane 2 n"]) -> Float[Tensor, " lane"]:
+    """The largest move of a site in each lane, relative where the site is above one."""
+    if at.shape[-1] == 0:
+        return at.new_zeros(at.shape[0])
+    return (move.abs() / at.abs().clamp_min(1)).amax((-2, -1))
 
 
 def _eye_plus(matrix: Tensor) -> Tensor:

@@ -76,7 +76,7 @@ class BeliefModel(Model):
                 f"observation_noise must be False; got {observation_noise}. "
                 "Answers are 0 or 1, not f plus noise: ask belief.success_probability for their odds."
             )
-        x = X.detach().to(self.datapoints)
+        x = X.to(self.datapoints)
         # lazy: a dense covariance would be factorised at once, and fail where points repeat
         cov = to_linear_operator(self.belief.cov(x))
         posterior = GPyTorchPosterior(MultivariateNormal(self.belief.mean(x), cov))
