@@ -34,7 +34,7 @@ class Belief:
     sweeps: Int[Tensor, "*lane"]
     """Sweeps over the data (or Newton steps, or draws) that inference took."""
     change: Float[Tensor, "*lane"]
-    """Largest change of a site in the last sweep, relative where the site is above one."""
+    """Scaled change of the sites in the last sweep, which the tolerance is held against."""
     tau: Float[Tensor, "*lane n"]
     nu: Float[Tensor, "*lane n"]
     """Natural parameters of the Gaussian factor for each answer: a warm start for the next."""
@@ -56,8 +56,13 @@ class Belief:
 
     def cov(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q q"]:
         """Posterior covariance of f between the points of ``x``."""
-        explained = self._cross(x) @ self.factor
-        return self.prior.cross(x, x) - explained @ explained.mT
+        return self.joint(x)[1]
+
+    def joint(self, x: Float[Tensor, "*b q d"]) -> tuple[Float[Tensor, "*c q"], Float[Tensor, "*c q q"]]:
+        """Posterior mean, and covariance between the points of ``x``."""
+        cross = self._cross(x)
+        explained = cross @ self.factor
+        return self._weighted(cross), self.prior.cross(x, x) - explained @ explained.mT
 
     def difference(
         self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"]

@@ -1,8 +1,8 @@
 r"""Expectation propagation: each answer's factor replaced by the Gaussian that matches its effect.
 
-All sites are updated at once, for all lanes at once, with a step that shrinks in a lane whose
-changes grow; lanes that are done drop out.  Source: Rasmussen & Williams (2006), section 3.6
-("GPML"), with the moments of the probit in a form that does not cancel.
+All sites are updated at once, for all lanes at once; lanes that are done drop out.
+Source: Rasmussen & Williams (2006), section 3.6 ("GPML"), with the moments of the probit in a form
+that does not cancel.
 """
 
 import copy
@@ -16,11 +16,13 @@ from torch import Tensor
 from askwise.belief import Belief
 from askwise.data import Data
 from askwise.normal import log_ndtr, truncated_moments
-from askwise.sites import Outcome, Problem, Space, largest_change, warm_sites
+from askwise.sites import Outcome, Problem, Space, scaled_change, site_scale, warm_sites
 
 __all__ = ["ep"]
 
 _SMALLEST_STEP = 0.02
+_DEPTH = 5  # places that the extrapolation looks back to
+_PATIENCE = 3
 
 
 def ep(
@@ -33,7 +35,8 @@ def ep(
 ) -> Belief:
     """Posterior of f by expectation propagation, with evidence differentiable in the kernel.
 
-    ``tolerance``: the largest change of a site (relative above one) at which a lane is done;
+    ``tolerance``: the largest change of a site, times the standard deviation (for precisions: the
+    variance) of its row where that is above one, at which a lane is done.
     ``warm``: an earlier belief whose answers are the first of ``data``.
     A lane that is not done after ``max_sweeps`` has ``converged`` false and its last sites.
     """
@@ -67,7 +70,8 @@ class _Run:
             mean, var, logdet = space.marginals(tau, nu)
             cavity_mean, cavity_var = _cavity(mean, var, tau, nu)
             move = _matched_sites(cavity_mean, cavity_var, signs) - walk.at
-            change = largest_change(move, walk.at)
+            scale = site_scale(var)
+            change = scaled_change(move, scale)
             done = change <= tolerance
             if done.any() or sweep == max_sweeps:
                 ready = done if sweep < max_sweeps else torch.ones_like(done)
@@ -79,22 +83,27 @@ class _Run:
                     return
                 go = ~ready
                 active, space, signs = active[go], space.select(go), signs[go]
-                walk, move, change = walk.select(go), move[go], change[go]
-            walk.step(move, change)
+                walk, move, scale, change = walk.select(go), move[go], scale[go], change[go]
+            walk.step(move, scale, change)
 
 
 class _Walk:
-    """The way of the sites to the fixed point: damped where it overshoots, and extrapolated.
+    """The way of the sites to the fixed point: damped where it overshoots, else extrapolated.
 
-    Anderson's acceleration of depth one: of the line through the last two places, the one from
-    which the sites would move least.  It takes about a third fewer sweeps.
+    Anderson's acceleration: of the places that the last few span, go to the one from which the
+    sites would move least.  It saves a third of the sweeps on easy problems; a lane in which it
+    makes things worse three times goes on without it, in damped steps, which are slow and sure.
     """
 
-    def __init__(self, at: Tensor) -> None:
-        self.at = at
-        self.before, self.move_before = at, torch.zeros_like(at)
-        self.damping = at.new_ones(len(at))
-        self.change_before = at.new_full((len(at),), math.inf)
+    def __init__(self, at: Float[Tensor, "lane 2 n"]) -> None:
+        lanes, _, n = at.shape
+        self.at, self.last_at, self.last_move = at, at, torch.zeros_like(at)
+        self.steps = at.new_zeros(lanes, _DEPTH, 2 * n)
+        self.turns = torch.zeros_like(self.steps)
+        self.count = torch.zeros(lanes, dtype=torch.long, device=at.device)
+        self.failures = torch.zeros_like(self.count)
+        self.damping = at.new_ones(lanes)
+        self.last_change = at.new_full((lanes,), math.inf)
 
     def select(self, lanes: Tensor) -> "_Walk":
         chosen = copy.copy(self)
@@ -102,21 +111,45 @@ class _Walk:
             setattr(chosen, name, value[lanes])
         return chosen
 
-    def step(self, move: Float[Tensor, "lane 2 n"], change: Float[Tensor, " lane"]) -> None:
-        grown = change > self.change_before
-        self.damping = torch.where(
-            grown, (self.damping / 2).clamp_min(_SMALLEST_STEP), (1.2 * self.damping).clamp_max(1)
-        )
-        damped = self.damping[:, None, None] * move
-        plain = self.at + damped
-        turn = move - self.move_before
-        along = (turn * move).sum((-2, -1)) / turn.square().sum((-2, -1)).clamp_min(1e-300)
-        along = torch.where(grown, 0.0, along)[:, None, None]
-        back = self.at - self.before + self.damping[:, None, None] * turn
-        ahead = plain - along * back
-        valid = (ahead[:, 0] >= 0).all(-1) & ~self.change_before.isinf()
-        self.before, self.move_before, self.change_before = self.at, move, change
-        self.at = torch.where(valid[:, None, None], ahead, plain)
+    def step(
+        self,
+        move: Float[Tensor, "lane 2 n"],
+        scale: Float[Tensor, "lane 2 n"],
+        change: Float[Tensor, " lane"],
+    ) -> None:
+        trusting = self.failures < _PATIENCE
+        worse = change > torch.where(trusting, 2.0, 1.0) * self.last_change
+        self.failures = self.failures + worse
+        faster = self.damping * torch.where(trusting, 1.2, 1.05)
+        self.damping = torch.where(worse, (self.damping / 2).clamp_min(_SMALLEST_STEP), faster.clamp_max(1))
+        self._remember(move, forget=worse | ~trusting)
+        damping = self.damping[:, None, None]
+        plain = self.at + damping * move
+        ahead = plain - self._extrapolated(move, scale, damping).reshape(move.shape)
+        proper = (ahead[:, :1] >= 0).all(-1, keepdim=True)  # a negative precision is no site
+        self.last_at, self.last_move, self.last_change = self.at, move, change
+        self.at = torch.where(proper, ahead, plain)
+
+    def _remember(self, move: Tensor, forget: Tensor) -> None:
+        if self.count[0] > 0:  # all lanes have taken the same number of steps
+            slot = int(self.count[0]) % _DEPTH
+            self.steps[:, slot] = (self.at - self.last_at).flatten(1)
+            self.turns[:, slot] = (move - self.last_move).flatten(1)
+        self.count = self.count + 1
+        if forget.any():
+            keep = (~forget)[:, None, None].to(move.dtype)
+            self.steps, self.turns = self.steps * keep, self.turns * keep
+
+    def _extrapolated(self, move: Tensor, scale: Tensor, damping: Tensor) -> Tensor:
+        """How far back the last places say to go, by regularised least squares of the scaled moves."""
+        turns = self.turns * scale.flatten(1)[:, None]
+        length = turns.norm(dim=-1, keepdim=True).clamp_min(1e-300)
+        turns = turns / length
+        gram = turns @ turns.mT
+        gram.diagonal(dim1=-2, dim2=-1).add_(1e-10)
+        along = turns @ (move * scale).flatten(1)[..., None]
+        weights = torch.cholesky_solve(along, torch.linalg.cholesky(gram)) / length
+        return (weights * (self.steps + damping * self.turns)).sum(-2)
 
 
 def _cavity(mean: Tensor, var: Tensor, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:

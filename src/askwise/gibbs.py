@@ -97,6 +97,8 @@ def _orthant_moments(
     mean = each.mean(-2)
     spread = outer / (kept * chains) - mean[..., :, None] * mean[..., None, :]
     within = (square / kept - each.square()).mean(-2)
+    if n == 0:
+        return mean, spread, mean.new_zeros(lanes)
     reduction = ((within + each.var(-2)) / within).sqrt() - 1
     return mean, spread, reduction.amax(-1)
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from askwise.belief import Belief
 from askwise.data import Data
 from askwise.normal import log_ndtr, truncated_moments
-from askwise.sites import Outcome, Problem, largest_change, warm_sites
+from askwise.sites import Outcome, Problem, scaled_change, site_scale, warm_sites
 
 __all__ = ["laplace"]
 
@@ -39,11 +39,11 @@ def laplace(
         change = tau.new_full(tau.shape[:1], math.inf)
         sweeps = torch.zeros_like(change, dtype=torch.long)
         while (running := change > tolerance).any() and int(sweeps.max()) < max_sweeps:
-            g, pull = _newton_step(g, pull, space.marginals(tau, nu)[0], tau, nu, signs, running)
+            goal, var, _ = space.marginals(tau, nu)
+            g, pull = _newton_step(g, pull, goal, tau, nu, signs, running)
             new_tau, new_nu = _sites(g, signs)
-            old, new = torch.stack([tau, nu], -2), torch.stack([new_tau, new_nu], -2)
-            step = largest_change(new - old, old)
-            change = torch.where(running, step, change)
+            move = torch.stack([new_tau - tau, new_nu - nu], -2)
+            change = torch.where(running, scaled_change(move, site_scale(var)), change)
             sweeps = sweeps + running
             tau, nu = new_tau, new_nu
         _, var, logdet = space.marginals(tau, nu)

@@ -14,14 +14,16 @@ import torch
 from gpytorch.kernels import Kernel
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from askwise.belief import Belief
 from askwise.data import Data
-from askwise.kernels import Covariance, covariance
+from askwise.kernels import Covariance, Stationary, covariance
 from askwise.linalg import cholesky, root
+from askwise.normal import Last
 
-__all__ = ["Outcome", "Problem", "Space", "largest_change", "warm_sites"]
+__all__ = ["Outcome", "Problem", "Space", "scaled_change", "site_scale", "warm_sites"]
+
+_WEAK = 1e-4
 
 
 @runtime_checkable
@@ -63,18 +65,23 @@ class Problem:
     def of(cls, data: Data, kernel: Kernel) -> "Problem":
         """The problem of these answers under this prior."""
         prior = covariance(kernel)
-        laned = data.unsqueezed()
-        K = prior.cross(laned.points, laned.points)
-        if K.shape[0] != laned.lanes[0]:
+        d, dims = data.points.shape[-1], prior.lengthscale.shape[-1] if isinstance(prior, Stationary) else 1
+        if dims not in (1, d):
             raise ValueError(
-                f"kernel must have the lanes of the data, {tuple(data.lanes)}; got {K.shape[0]} lanes. "
-                "Give the data and the kernel's parameters the same first dimension."
+                f"kernel must have one lengthscale or one for each of the {d} dimensions; got {dims}. "
+                "Give as many as the points have coordinates."
             )
+        if kernel.batch_shape not in (torch.Size(), data.lanes):
+            raise ValueError(
+                f"kernel must have no lanes or those of the data, {tuple(data.lanes)}; got "
+                f"{tuple(kernel.batch_shape)}. Give data and kernel the same first dimension."
+            )
+        K = prior.cross(data.points, data.points)
         if not K.isfinite().all():
             raise ValueError(
                 "kernel must give finite covariances; got NaN or infinity. Check its parameters."
             )
-        return cls(prior, data, laned, K)
+        return cls(prior, data, data.unsqueezed(), K if data.lanes else K[None])
 
     @property
     def G(self) -> Float[Tensor, "lane n n"]:
@@ -123,15 +130,14 @@ class Problem:
 class _Evidence(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, K: Tensor, value: Tensor, alpha: Tensor, slope: Tensor, factor: Tensor) -> Tensor:
-        ctx.save_for_backward(alpha, slope, factor)
-        return value
+        ctx.save_for_backward(K, alpha, slope, factor)
+        return value.clone()
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
-        alpha, slope, factor = ctx.saved_tensors
+        K, alpha, slope, factor = ctx.saved_tensors
         outer = alpha[..., None] * slope[..., None, :]
-        by_K = (outer + outer.mT) / 4 - factor @ factor.mT / 2
+        by_K = Last.apply((outer + outer.mT) / 4 - factor @ factor.mT / 2, K)  # type: ignore[no-untyped-call]
         return grad[..., None, None] * by_K, None, None, None, None
 
 
@@ -149,11 +155,19 @@ def warm_sites(data: Data, warm: Belief | None) -> tuple[Tensor, Tensor]:
     return tau, nu
 
 
-def largest_change(move: Float[Tensor, "lane 2 n"], at: Float[Tensor, "lane 2 n"]) -> Float[Tensor, " lane"]:
-    """The largest move of a site in each lane, relative where the site is above one."""
-    if at.shape[-1] == 0:
-        return at.new_zeros(at.shape[0])
-    return (move.abs() / at.abs().clamp_min(1)).amax((-2, -1))
+def site_scale(var: Float[Tensor, "lane n"]) -> Float[Tensor, "lane 2 n"]:
+    """By how much a site's change counts: where a row is uncertain, a small one has a large effect."""
+    return torch.stack([var.clamp_min(1), var.sqrt().clamp_min(1)], -2)
+
+
+def scaled_change(
+    move: Float[Tensor, "lane 2 n"], scale: Float[Tensor, "lane 2 n"]
+) -> Float[Tensor, " lane"]:
+    """Length of the scaled move of all sites of a lane.
+
+    To first order no posterior mean moves by more than sqrt(n) of this in its standard deviations.
+    """
+    return (move * scale).square().sum((-2, -1)).sqrt()
 
 
 def _eye_plus(matrix: Tensor) -> Tensor:
@@ -172,27 +186,37 @@ def _matvec(matrix: Tensor, vector: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class _RowSpace:
-    r"""Through :math:`B = I + S G S`, whose eigenvalues are at least 1 (GPML, eq. 3.26)."""
+    r"""Through :math:`B = I + S G S`, whose eigenvalues are at least 1 (GPML, eq. 3.26).
+
+    With :math:`b = S B^{-1} S^{-1} \nu`, the pull of each row, the rows have mean
+    :math:`(\nu - b)/\tau` and variance :math:`(1 - B^{-1}_{ii})/\tau`.  That divides rounding by
+    :math:`\tau`, so rows with hardly a site take :math:`G b` and the quadratic form instead.
+    """
 
     data: Data
     G: Tensor
 
-    def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        SG = tau.sqrt()[..., None] * self.G
-        lower, _ = cholesky(_eye_plus(SG * tau.sqrt()[..., None, :]))
-        V = torch.linalg.solve_triangular(lower, SG, upper=False)
-        var = self.G.diagonal(dim1=-2, dim2=-1) - V.square().sum(-2)
-        mean = _matvec(self.G, nu) - _matvec(V.mT, _matvec(V, nu))
-        return mean, var.clamp_min(0), _logdet(lower)
-
-    def posterior(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
+    def _solved(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         S = tau.sqrt()
         lower, _ = cholesky(_eye_plus(S[..., None] * self.G * S[..., None, :]))
         X = torch.linalg.solve_triangular(lower, torch.diag_embed(S), upper=False)
-        pull = nu - _matvec(X.mT, _matvec(X, _matvec(self.G, nu)))
-        # one step of refinement: with a prior variance of 1e6 the difference above loses six digits
-        rest = nu - pull - tau * _matvec(self.G, pull)
-        pull = pull + rest - _matvec(X.mT, _matvec(X, _matvec(self.G, rest)))
+        pull = _matvec(X.mT, _matvec(X, torch.where(tau > 0, nu / tau, 0.0)))
+        return X, pull, _logdet(lower)
+
+    def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        X, pull, logdet = self._solved(tau, nu)
+        mean = (nu - pull) / tau
+        var = (1 - X.square().sum(-2) / tau) / tau
+        weak = tau < _WEAK
+        if weak.any():
+            V = X @ self.G
+            weak_var = self.G.diagonal(dim1=-2, dim2=-1) - V.square().sum(-2)
+            mean = torch.where(weak, _matvec(self.G, pull), mean)
+            var = torch.where(weak, weak_var, var)
+        return mean, var.clamp_min(0), logdet
+
+    def posterior(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
+        X, pull, _ = self._solved(tau, nu)
         return self.data.spread(pull[..., None])[..., 0], self.data.spread(X.mT)
 
     def select(self, lanes: Tensor) -> "_RowSpace":

@@ -19,10 +19,10 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from askwise.belief import Belief
 from askwise.normal import (
+    Last,
     binary_entropy,
     gauss_legendre,
     hazard,
@@ -77,7 +77,7 @@ def decompose(
     raise ValueError(f"measure must be 'variance' or 'entropy'; got {measure!r}. Choose one of the two.")
 
 
-def epistemic_variance(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+def epistemic_variance(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
     r"""Variance of the success rate, the part of the doubt that data can remove.
 
     .. math:: \mathbb V[\Phi(f)] = \mu_c (1 - \mu_c) - 2\,T(h, a)
@@ -93,7 +93,7 @@ def epistemic_variance(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> F
     return result
 
 
-def log_epistemic_variance(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+def log_epistemic_variance(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
     r"""Logarithm of :func:`epistemic_variance`, with a slope where the variance itself underflows.
 
     .. math:: \log \mathbb V[\Phi(f)] = -\frac{\mu^2}{1 + 2\sigma^2}
@@ -123,11 +123,18 @@ def _scaled_integrals(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor
     return h2, a, width * by_angle.sum(-1), width * fall.sum(-1)
 
 
-def _slopes(mean: Tensor, var: Tensor, h2: Tensor, a: Tensor, plain: Tensor) -> tuple[Tensor, Tensor]:
-    """Derivatives in mean and var of the scaled integral, before its exponential factor."""
+def _slopes(
+    mean: Tensor, var: Tensor, h2: Tensor, a: Tensor, plain: Tensor, factor: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Derivatives in mean and var of the scaled integral with its exponential, times a factor."""
     by_mean = -mean / (1 + var) * plain
     by_var = h2 * plain / (2 * (1 + var)) + a.pow(3) / (1 + a.square())
-    return by_mean, by_var
+    return _last(factor * by_mean, mean, var), _last(factor * by_var, mean, var)
+
+
+def _last(slope: Tensor, *inputs: Tensor) -> Tensor:
+    refused: Tensor = Last.apply(slope, *inputs)  # type: ignore[no-untyped-call]
+    return refused
 
 
 class _EpistemicVariance(torch.autograd.Function):
@@ -139,29 +146,25 @@ class _EpistemicVariance(torch.autograd.Function):
         return factor * by_angle
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        *inputs, factor = ctx.saved_tensors
-        by_mean, by_var = _slopes(*inputs)
-        return grad * factor * by_mean, grad * factor * by_var
+        by_mean, by_var = _slopes(*ctx.saved_tensors)
+        return grad * by_mean, grad * by_var
 
 
 class _LogEpistemicVariance(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, mean: Tensor, var: Tensor) -> Tensor:
         h2, a, by_angle, plain = _scaled_integrals(mean, var)
-        ctx.save_for_backward(mean, var, h2, a, plain, by_angle)
+        ctx.save_for_backward(mean, var, h2, a, plain, 1 / by_angle)
         return (by_angle / math.pi).log() - mean.square() / (1 + 2 * var)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        *inputs, by_angle = ctx.saved_tensors
-        by_mean, by_var = _slopes(*inputs)
-        return grad * by_mean / by_angle, grad * by_var / by_angle
+        by_mean, by_var = _slopes(*ctx.saved_tensors)
+        return grad * by_mean, grad * by_var
 
 
-def aleatoric_variance(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+def aleatoric_variance(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
     r"""Expected variance of the answer when f is known, :math:`\mathbb E[\Phi(1-\Phi)] = 2\,T(h, a)`.
 
     Source: section 3.2.1.  Accuracy: as :func:`askwise.normal.owens_t`, which here has ``a <= 1``.
@@ -169,7 +172,7 @@ def aleatoric_variance(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> F
     return 2 * owens_t(mean / (1 + var).sqrt(), (1 + 2 * var).rsqrt())
 
 
-def mutual_information(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+def mutual_information(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
     r"""Information in nats between an answer and f, the epistemic part by entropy (section 3.2.2).
 
     .. math:: I(c, f) = e^{-h^2/2} \int_{1/\sqrt{1+\sigma^2}}^1
@@ -188,7 +191,7 @@ def mutual_information(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> F
     return result
 
 
-def aleatoric_entropy(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+def aleatoric_entropy(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
     r"""Expected entropy in nats of the answer when f is known, :math:`\mathbb E[H(\Phi(f))]`.
 
     The integral of :func:`mutual_information` over the rest of [0, 1]: together they are the
@@ -223,13 +226,13 @@ class _EntropyIntegral(torch.autograd.Function):
         return value
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
         h, start, end, factor, by_h = ctx.saved_tensors
         _, need_start, need_end = ctx.needs_input_grad
-        by_start = -factor * _expected_rate(h, start)[0] * grad if need_start else None
-        by_end = factor * _expected_rate(h, end)[0] * grad if need_end else None
-        return by_h * grad, by_start, by_end
+        inputs = (h, start, end)
+        by_start = _last(-factor * _expected_rate(h, start)[0], *inputs) * grad if need_start else None
+        by_end = _last(factor * _expected_rate(h, end)[0], *inputs) * grad if need_end else None
+        return _last(by_h, *inputs) * grad, by_start, by_end
 
 
 def _expected_rate(h: Tensor, gap: Tensor) -> tuple[Tensor, Tensor]:
@@ -249,14 +252,14 @@ def _hermite(count: int) -> tuple[np.ndarray, np.ndarray]:
     return points, weights / weights.sum()
 
 
-def houlsby_information(mean: Float[Tensor, "*b"], var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+def houlsby_information(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
     r"""The cheap approximation of :func:`mutual_information` by Houlsby et al., in nats.
 
     .. math:: H\Big(\frac{\mu}{\sqrt{1+\sigma^2}}\Big) - \ln 2\,
         \frac{C e^{-\mu^2 / (2 (\sigma^2 + C^2))}}{\sqrt{\sigma^2 + C^2}}, \quad C^2 = \frac{\pi \ln 2}2
 
     Source: Houlsby et al. (2011), arXiv 1112.5745, section 3.1.
-    Accuracy: within 0.012 nats of the information; it can be slightly negative.
+    Accuracy: at most 0.002 nats below the information, and not above it.
     """
     spread = var + _HOULSBY**2
     expected = math.log(2) * _HOULSBY * torch.exp(-mean.square() / (2 * spread)) / spread.sqrt()
