@@ -139,14 +139,13 @@ def _checked(
     X: object, c: object, members: str, dims: tuple[int, int], pairs: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Points as float64 and outcomes as 0.0 or 1.0, or an error that says what is wrong."""
-    points = torch.as_tensor(X)
-    outcomes = torch.as_tensor(c, device=points.device)
+    points = torch.as_tensor(X, dtype=torch.float64).detach()
+    outcomes = torch.as_tensor(c, dtype=torch.float64, device=points.device).detach()
     if points.ndim not in dims:
         raise ValueError(
             f"X must have shape [n, {members}d] or [lane, n, {members}d]; got {tuple(points.shape)}. "
             "Add or drop a dimension."
         )
-    points = points.detach().to(torch.float64)
     answers: tuple[int, ...] = points.shape[:-1] if dims == (2, 3) else points.shape[:-2]
     if pairs:
         answers = (*answers, points.shape[-2] * (points.shape[-2] - 1) // 2)
@@ -163,7 +162,6 @@ def _checked(
             f"X must lie in the unit cube; got {points[outside][0].item():g}. "
             "Scale each parameter to [0, 1] first."
         )
-    outcomes = outcomes.detach().to(torch.float64)
     strange = (outcomes != 0) & (outcomes != 1)
     if strange.any():
         raise ValueError(
@@ -176,7 +174,7 @@ def _checked(
 def _distinct_points(points: Float[Tensor, "*lane k d"]) -> tuple[Tensor, Tensor]:
     """For each point the index of its value among the distinct ones, and those."""
     count = points.shape[-2]
-    if count == 0:
+    if points.numel() == 0:
         return torch.zeros(points.shape[:-1], dtype=torch.long, device=points.device), points
     ids = torch.zeros(points.shape[:-1], dtype=torch.long, device=points.device)
     for column in points.unbind(-1):

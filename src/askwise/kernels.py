@@ -52,11 +52,14 @@ def kernel(
             raise ValueError(
                 f"{what} must be positive and finite; got {value.tolist()}. Give a positive number."
             )
-    lanes = torch.broadcast_shapes(length.shape[:-1], scale.shape)
-    if len(lanes) > 1:
+    try:
+        lanes = torch.broadcast_shapes(length.shape[:-1], scale.shape)
+    except RuntimeError:
+        lanes = None
+    if lanes is None or len(lanes) > 1:
         raise ValueError(
             "lengthscale must be a number, [d] or [lane, d], and outputscale a number or [lane]; "
-            f"got shapes {tuple(length.shape)} and {tuple(scale.shape)}. Drop the extra dimensions."
+            f"got shapes {tuple(length.shape)} and {tuple(scale.shape)}. Give both the same lanes."
         )
     # in the logarithm steps are relative, so that 1e-3 and 1e3 are as easy to reach as 1
     positive = gpytorch.constraints.Positive(transform=torch.exp, inv_transform=torch.log)
@@ -190,17 +193,24 @@ class Stationary:
 
     def bandwidth(self, mass: float) -> float:
         """Frequency times lengthscale beyond which a share ``mass`` of a dimension's spectrum lies."""
+        _check_share("mass", mass)
         if self.name == "se":
             return float(-scipy.special.ndtri(mass / 2))
         return float(-scipy.special.stdtrit(2 * _NU[self.name], mass / 2))
 
     def reach(self, correlation: float) -> float:
         """Distance in lengthscales at which the correlation has fallen to this value."""
+        _check_share("correlation", correlation)
 
         def excess(r: float) -> float:
             return float(_correlation(self.name, torch.tensor(r, dtype=torch.float64))) - correlation
 
         return float(scipy.optimize.brentq(excess, 0.0, 100.0))
+
+
+def _check_share(what: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise ValueError(f"{what} must lie between 0 and 1; got {value:g}. Choose a smaller tolerance.")
 
 
 def _correlation(name: Name, r: Tensor) -> Tensor:

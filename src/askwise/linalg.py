@@ -4,11 +4,13 @@ Batched LU (``solve``, ``inv``, ``logdet``) is wrong in torch 2.13.0+cpu with se
 n = 160 on (pytorch issue 142815), so nothing here or above uses it.
 """
 
+import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.linalg.lapack import dpstrf
 from torch import Tensor
 
-__all__ = ["cholesky", "root"]
+__all__ = ["cholesky", "root", "thin_root"]
 
 _JITTERS = (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
@@ -46,3 +48,25 @@ def root(matrix: Float[Tensor, "*b n n"]) -> Float[Tensor, "*b n n"]:
     """
     values, vectors = torch.linalg.eigh(matrix)
     return vectors * values.clamp_min(0).sqrt()[..., None, :]
+
+
+def thin_root(matrix: Float[Tensor, "*b n n"]) -> Float[Tensor, "*b n r"]:
+    """A root with as few columns as the rank to working precision, the largest in the batch.
+
+    By Cholesky factorisation with pivoting, which stops where what is left is rounding; one
+    matrix at a time, a tenth of the time of :func:`root`, which a GPU takes instead.
+    """
+    if matrix.is_cuda or matrix.numel() == 0:
+        return root(matrix)
+    columns = [_pivoted(one) for one in matrix.flatten(0, -3).numpy()]
+    rank = max(part.shape[-1] for part in columns)
+    padded = [np.pad(part, ((0, 0), (0, rank - part.shape[-1]))) for part in columns]
+    return torch.from_numpy(np.stack(padded)).reshape(*matrix.shape[:-1], rank)
+
+
+def _pivoted(matrix: np.ndarray) -> np.ndarray:
+    tolerance = 4 * np.finfo(matrix.dtype).eps * matrix.diagonal().max()
+    factor, pivots, rank, _ = dpstrf(matrix, tol=tolerance, lower=1)
+    unpivoted = np.empty((len(matrix), rank))
+    unpivoted[pivots - 1] = np.tril(factor)[:, :rank]
+    return unpivoted

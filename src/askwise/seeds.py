@@ -18,9 +18,9 @@ def generator(*identity: str | int, device: torch.device | str = "cpu") -> torch
     Equal identities give equal streams on every machine; ``("a", 12)`` and ``("a1", 2)`` differ.
 
     >>> generator("duels", "ackley", "muc", 3).initial_seed()
-    2969462050671256059
+    3980177516130439173
     """
-    name = "\x1f".join(f"{type(part).__name__}:{part}" for part in identity)
+    name = "".join(f"{type(part).__name__}:{len(str(part))}:{part}" for part in identity)
     seed = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") >> 1
     return torch.Generator(device).manual_seed(seed)
 

@@ -1,0 +1,374 @@
+import functools
+import inspect
+import math
+
+import gpytorch
+import pytest
+import torch
+from torch import Tensor
+
+import askwise as aw
+from askwise.belief import Belief
+from askwise.features import Features, FourierFeatures, HilbertFeatures, features
+from askwise.kernels import Stationary
+from askwise.paths import Path, draw
+
+DRAWS = 20_000
+VARIANCE = 2.0
+each_method = pytest.mark.parametrize("method", ["decoupled", "weight_space"])
+each_kind = pytest.mark.parametrize("kind", ["yes_no", "duel", "mixed"])
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def uniform(*shape: int, seed: int = 0) -> Tensor:
+    return torch.rand(*shape, generator=seeded(seed), dtype=torch.float64)
+
+
+def f64(values: object) -> Tensor:
+    return torch.as_tensor(values, dtype=torch.float64)
+
+
+def height(x: Tensor) -> Tensor:
+    return 2 * torch.sin(9 * x).sum(-1)
+
+
+def yes_no(lanes: tuple[int, ...] = (), n: int = 7, d: int = 1) -> aw.Data:
+    """Answers about the lower left of the cube, which leave the upper right open."""
+    X = uniform(*lanes, n, d, seed=1) / 2
+    return aw.Data.binary(X, (height(X) > 1).long())
+
+
+def duels(lanes: tuple[int, ...] = (), n: int = 7, d: int = 1) -> aw.Data:
+    X = uniform(*lanes, n, 2, d, seed=2) / 2
+    return aw.Data.duels(X, (height(X[..., 0, :]) > height(X[..., 1, :])).long())
+
+
+def answers(kind: str, lanes: tuple[int, ...] = (), d: int = 1) -> aw.Data:
+    if kind == "mixed":
+        return yes_no(lanes, 4, d) + duels(lanes, 4, d)
+    return yes_no(lanes, d=d) if kind == "yes_no" else duels(lanes, d=d)
+
+
+def believed(data: aw.Data, name: str = "se", lengthscale: object = 0.2, method: str = "ep") -> Belief:
+    options = {"generators": seeded(3), "max_sweeps": 60} if method == "gibbs" else {}
+    return aw.infer(data, aw.kernel(name, lengthscale, VARIANCE), method=method, **options)
+
+
+def probes(about: Belief) -> Tensor:
+    """Points at the data, two of them beside those, between, and far from all data: [*lane, 8, d]."""
+    at, d = about.data.points[..., :3, :], about.data.points.shape[-1]
+    elsewhere = torch.cat([uniform(2, d, seed=4) / 2, f64([[0.75] * d, [1.0] * d])])
+    beside = at[..., :1, :] + 0.02
+    return torch.cat([at, beside, elsewhere.expand(*at.shape[:-2], 4, d)], -2)
+
+
+def basis_for(about: Belief, method: str) -> Features:
+    """The default, or for weight space one whose error does not hide the method's own."""
+    d = about.data.points.shape[-1]
+    return features(about.prior, d, tolerance=1e-3 if method == "decoupled" else 1e-6)
+
+
+def doubt_of_features(about: Belief, basis: Features, rows: Tensor, x: Tensor, method: str) -> Tensor:
+    r"""How far features of the stated error may put the covariance of ``rows @ f(x)`` off, at most.
+
+    A decoupled draw is :math:`f_0(x) - c(x)^\top f_0(P)` and things that are exact, with
+    :math:`c(x) = F F^\top k(P, x)`, and :math:`f_0` has the covariance of the features: so it is off
+    by the error times the sum of the absolute weights, squared.  Draws of weights regress with
+    noise of the size of the error, which changes moments by its square root at most.
+    """
+    scale = basis.error * VARIANCE
+    if method == "weight_space":
+        return x.new_full((*x.shape[:-2], len(rows), len(rows)), math.sqrt(basis.error) * VARIANCE)
+    pull = about.prior.cross(x, about.data.points) @ about.factor @ about.factor.mT
+    weight = rows.abs().sum(-1) + (rows @ pull).abs().sum(-1)
+    return scale * weight[..., :, None] * weight[..., None, :]
+
+
+def assert_draws_have_moments(
+    values: Tensor, mean: Tensor, cov: Tensor, doubt: Tensor, exact_mean: bool
+) -> None:
+    """``values`` [count, *lane, q]: within five standard errors, and what the features may be off."""
+    count = len(values)
+    var = (cov + doubt).diagonal(dim1=-2, dim2=-1)
+    apart = values - mean
+    slack = 0.0 if exact_mean else doubt.diagonal(dim1=-2, dim2=-1)
+    assert (apart.mean(0).abs() <= 5 * (var / count).sqrt() + slack).all()
+    found = torch.einsum("s...i,s...j->...ij", apart, apart) / count
+    error = ((var[..., :, None] * var[..., None, :] + cov.square()) / count).sqrt()
+    excess = (found - cov).abs() - 5 * error - doubt
+    assert (excess <= 0).all(), f"covariance off by {(found - cov).abs().max():.3g}"
+
+
+def assert_draws_follow(about: Belief, method: str, basis: Features | None = None, x: Tensor | None = None):
+    """Values of many draws, jointly, and their differences are distributed as the belief says."""
+    basis = basis_for(about, method) if basis is None else basis
+    x = probes(about) if x is None else x
+    values = draw(about, DRAWS, seeded(5), method, basis)(x)
+    assert values.shape == (DRAWS, *about.data.lanes, x.shape[-2])
+    exact, every = method == "decoupled", torch.eye(x.shape[-2], dtype=x.dtype)
+    doubt = doubt_of_features(about, basis, every, x, method)
+    assert_draws_have_moments(values, about.mean(x), about.cov(x), doubt, exact)
+    # each with the next and the last with the first; the beside with its neighbour too
+    rows = torch.cat([every - every.roll(1, 1), every[3:4] - every[:1]])
+    assert_draws_have_moments(
+        values @ rows.mT,
+        about.mean(x) @ rows.mT,
+        rows @ about.cov(x) @ rows.mT,
+        doubt_of_features(about, basis, rows, x, method),
+        exact,
+    )
+
+
+@each_method
+@each_kind
+@pytest.mark.parametrize("lanes", [(), (2,)])
+def test_draws_have_the_mean_and_the_covariance_of_the_posterior(method, kind, lanes):
+    assert_draws_follow(believed(answers(kind, lanes)), method)
+
+
+@each_method
+@pytest.mark.parametrize("name", ["se", "matern32", "matern52"])
+def test_draws_follow_each_kernel_with_its_own_lengthscales(method, name):
+    about = believed(answers("mixed", d=2), name, [0.3, 0.6])
+    assert_draws_follow(about, method, features(about.prior, 2, limit=600))
+
+
+@each_method
+def test_draws_follow_lanes_with_kernels_of_their_own(method):
+    assert_draws_follow(believed(answers("mixed", (3,)), "matern52", f64([[0.1], [0.3], [5.0]])), method)
+
+
+@each_method
+@pytest.mark.parametrize("inference", ["laplace", "gibbs"])
+def test_draws_follow_beliefs_from_other_inference(method, inference):
+    assert_draws_follow(believed(answers("mixed", (2,)), method=inference), method)
+
+
+@each_method
+@pytest.mark.parametrize(
+    "data",
+    [aw.Data.binary([[0.3]], [1]), aw.Data.duels([[[0.3], [0.4]]], [0])],
+    ids=["yes_no", "duel"],
+)
+def test_draws_follow_one_answer(method, data):
+    x = torch.cat([data.points[:1], f64([[0.31], [0.7], [0.32], [1.0]])])
+    assert_draws_follow(believed(data), method, x=x)
+
+
+@each_method
+@pytest.mark.parametrize("wins", [20, 13])
+def test_draws_follow_a_duel_asked_again_and_again(method, wins):
+    pairs, c = f64([[[0.2], [0.35]]]).expand(20, 2, 1), (torch.arange(20) < wins).long()
+    about = believed(aw.Data.duels(pairs, c) + aw.Data.duels(f64([[[0.35], [0.5]]]), [1]))
+    assert about.data.points.shape[-2] == 3
+    assert_draws_follow(about, method)
+
+
+@each_method
+def test_draws_follow_lanes_that_repeat_themselves_more_or_less(method):
+    often, seldom = f64([[0.2], [0.4]]).repeat(4, 1, 1), uniform(4, 2, 1, seed=2)
+    data = aw.Data.duels(torch.stack([often, seldom]), torch.tensor([[1, 1, 1, 0], [1, 0, 0, 1]]))
+    assert_draws_follow(believed(data), method)
+
+
+@each_method
+def test_without_answers_draws_follow_the_prior(method):
+    nothing = believed(aw.Data.binary(f64([]).reshape(0, 1), torch.zeros(0)))
+    assert_draws_follow(nothing, method, x=f64([[0.0], [0.3], [0.7], [0.32], [1.0]]))
+
+
+def test_decoupled_draws_follow_where_features_are_random():
+    about = believed(answers("mixed", d=6), "matern32", 0.7)
+    basis = features(about.prior, 6, limit=500, generators=seeded(6))
+    assert isinstance(basis, FourierFeatures)
+    five = FourierFeatures(basis.frequencies, basis.outputscale, 5 * basis.error)  # standard errors
+    assert_draws_follow(about, "decoupled", five)
+
+
+def test_many_answers_starve_weight_space_of_variance_but_not_decoupled_draws():
+    X = uniform(300, 2) * f64([0.7, 1.0])
+    about = aw.infer(aw.Data.binary(X, (height(X) > 0).long()), aw.kernel("se", 0.05))
+    basis = features(about.prior, 2, limit=16, generators=seeded())
+    far = f64([[0.9, 0.1], [0.95, 0.5], [1.0, 1.0]])
+    assert about.variance(far).min() > 0.99
+    starved, fed = (
+        draw(about, 4000, seeded(1), method, basis)(far).var(0) for method in ("weight_space", "decoupled")
+    )
+    assert (starved < 0.2).all()
+    # 16 random features have exactly the prior's variance at a point
+    assert (fed - about.variance(far)).abs().max() < 5 * math.sqrt(2 / 4000)
+
+
+@each_method
+def test_weight_space_is_not_starved_while_features_outnumber_answers(method):
+    about = believed(yes_no(n=8))
+    far = f64([[0.9], [1.0]])
+    values = draw(about, 4000, seeded(1), method)(far)
+    assert (values.var(0) / about.variance(far) - 1).abs().max() < 5 * math.sqrt(2 / 4000)
+
+
+@each_method
+@pytest.mark.parametrize("lanes", [(), (3,)])
+def test_a_draw_is_one_fixed_function(method, lanes):
+    path, x = draw(believed(answers("mixed", lanes)), 5, seeded(), method), uniform(6, 1)
+    once = path(x)
+    torch.manual_seed(12)
+    assert torch.equal(path(x), once)
+    apart = torch.cat([path(point[None]) for point in x], -1)
+    torch.testing.assert_close(apart, once, rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(path(x.flip(0)).flip(-1), once, rtol=1e-11, atol=1e-11)
+
+
+@each_method
+@pytest.mark.parametrize("name", ["se", "matern32", "matern52"])
+def test_draws_are_differentiable_everywhere_also_at_the_data(method, name):
+    about = believed(answers("mixed", d=2), name, [0.5, 0.8])
+    path = draw(about, 2, seeded(), method, features(about.prior, 2, limit=150))
+    x = torch.cat([about.data.points[:2], uniform(2, 2), f64([[0.0, 1.0]])]).requires_grad_()
+    # a Matern 3/2 has a third derivative that jumps at the data, which finite differences notice
+    assert torch.autograd.gradcheck(path, x, eps=1e-5, atol=1e-3 if name == "matern32" else 1e-5)
+
+
+@each_method
+@pytest.mark.parametrize("own_kernels", [False, True])
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_values_have_the_shape_count_lane_q(method, own_kernels, count):
+    lengthscale = f64([[0.1], [0.2], [0.4]]) if own_kernels else 0.2
+    path = draw(believed(answers("mixed", (3,)), lengthscale=lengthscale), count, seeded(), method)
+    x = uniform(count, 3, 5, 1)
+    each = path(x)
+    assert each.shape == (count, 3, 5)
+    for i in range(count):
+        lanes = path(x[i])
+        assert lanes.shape == (count, 3, 5)
+        torch.testing.assert_close(lanes[i], each[i])
+        for lane in range(3):
+            shared = path(x[i, lane])
+            assert shared.shape == (count, 3, 5)
+            torch.testing.assert_close(shared[:, lane], lanes[:, lane])
+
+
+@each_method
+@pytest.mark.parametrize("count", [1, 4])
+def test_without_lanes_values_have_the_shape_count_q(method, count):
+    path, x = draw(believed(answers("duel", d=2)), count, seeded(), method), uniform(count, 5, 2)
+    each = path(x)
+    assert each.shape == (count, 5)
+    for i in range(count):
+        assert path(x[i]).shape == (count, 5)
+        torch.testing.assert_close(path(x[i])[i], each[i])
+
+
+@each_method
+def test_draws_and_lanes_are_independent_of_each_other(method):
+    pair = yes_no()
+    twice = aw.Data.binary(pair.points[pair.first].repeat(2, 1, 1), ((pair.signs + 1) / 2).repeat(2, 1))
+    values = draw(believed(twice), 10_000, seeded(), method)(f64([[0.2], [0.9]]))
+    standard = (values - values.mean(0)) / values.std(0)
+    bound = 5 / math.sqrt(5000)
+    assert (standard[:, 0] * standard[:, 1]).mean(0).abs().max() < bound
+    assert (standard[::2] * standard[1::2]).mean(0).abs().max() < bound
+
+
+@each_method
+@pytest.mark.parametrize("d", [1, 6])
+def test_equal_generators_give_equal_draws(method, d):
+    about, x = believed(answers("mixed", d=d)), uniform(4, d)
+    once, again, other = (draw(about, 3, seeded(seed), method)(x) for seed in (1, 1, 2))
+    assert torch.equal(once, again)
+    assert (once - other).abs().min() > 1e-6
+
+
+@each_method
+def test_features_made_earlier_give_the_draws_that_new_ones_give(method):
+    about, x = believed(answers("mixed", d=2)), uniform(4, 2)
+    basis = features(about.prior, 2)
+    given = draw(about, 3, seeded(), method, basis)
+    assert given.features is basis
+    assert torch.equal(given(x), draw(about, 3, seeded(), method)(x))
+
+
+def lane_of(data: aw.Data, lane: int) -> aw.Data:
+    """The answers of one lane, told anew."""
+    first, second = data.first[lane], data.second[lane]
+    points, c = data.points[lane], ((data.signs[lane] + 1) / 2).long()
+    told = [
+        aw.Data.binary(points[i][None], [int(won)])
+        if j < 0
+        else aw.Data.duels(torch.stack([points[i], points[j]])[None], [int(won)])
+        for i, j, won in zip(first, second, c, strict=True)
+    ]
+    return functools.reduce(lambda one, other: one + other, told)
+
+
+def assert_lanes_are_as_alone(data: aw.Data, lengthscale: Tensor | float, method: str, name: str = "se"):
+    lanes, d = data.lanes[0], data.points.shape[-1]
+    own = [seeded(10 + lane) for lane in range(lanes)]
+    x = uniform(5, d)
+    together = draw(believed(data, name, lengthscale), 3, own, method)(x)
+    for lane in range(lanes):
+        mine = lengthscale[lane] if isinstance(lengthscale, Tensor) else lengthscale
+        alone = draw(believed(lane_of(data, lane), name, mine), 3, seeded(10 + lane), method)(x)
+        torch.testing.assert_close(together[:, lane], alone, rtol=1e-6, atol=1e-6)
+
+
+@each_method
+@each_kind
+def test_with_one_generator_a_lane_draws_are_those_of_the_lane_alone(method, kind):
+    assert_lanes_are_as_alone(answers(kind, (3,), d=2), 0.3, method)
+
+
+@each_method
+def test_with_one_generator_a_lane_draws_are_those_of_the_lane_alone_if_kernels_differ(method):
+    assert_lanes_are_as_alone(answers("mixed", (3,)), f64([[0.2], [0.5], [3.0]]), method)
+
+
+@each_method
+def test_with_one_generator_a_lane_draws_are_those_of_the_lane_alone_if_one_repeats_itself(method):
+    often, seldom = f64([[0.2], [0.4]]).repeat(4, 1, 1), uniform(4, 2, 1, seed=2)
+    data = aw.Data.duels(torch.stack([often, seldom]), torch.tensor([[1, 1, 1, 0], [1, 0, 0, 1]]))
+    assert_lanes_are_as_alone(data, 0.3, method)
+
+
+@each_method
+@pytest.mark.parametrize("lengthscale", [0.3, torch.full((2, 1), 0.3, dtype=torch.float64)])
+def test_with_one_generator_a_lane_draws_are_those_of_the_lane_alone_if_features_are_random(
+    method, lengthscale
+):
+    assert_lanes_are_as_alone(answers("mixed", (2,), d=6), lengthscale, method, "matern32")
+
+
+def test_a_draw_says_what_it_is_made_of():
+    about = believed(answers("mixed"))
+    path = draw(about, 4, seeded())
+    assert isinstance(path, Path)
+    assert isinstance(path.features, HilbertFeatures)
+    assert isinstance(path.prior, Stationary)
+    assert path.weights.shape == (4, path.features.count)
+    assert path.update.shape == (4, about.data.points.shape[-2])
+    assert not path.weights.requires_grad
+    assert not path.update.requires_grad
+
+
+def test_an_unknown_method_is_refused():
+    unchecked = inspect.unwrap(draw)  # past the checks of types that only tests make
+    with pytest.raises(
+        ValueError, match=r"method must be 'decoupled' or 'weight_space'; got 'exact'\. Choose"
+    ):
+        unchecked(believed(yes_no()), 3, seeded(), "exact")
+
+
+@each_method
+def test_a_kernel_without_features_is_refused(method):
+    about = aw.infer(yes_no(), gpytorch.kernels.RQKernel().double().requires_grad_(False))
+    with pytest.raises(ValueError, match="kernel must be a squared exponential or Matern 3/2 or 5/2"):
+        draw(about, 3, seeded(), method)
+
+
+@each_method
+def test_a_number_of_generators_that_is_not_that_of_the_lanes_is_refused(method):
+    with pytest.raises(ValueError, match="generators must be one, or one for each of the 3 lanes; got 2"):
+        draw(believed(yes_no((3,))), 3, [seeded(), seeded()], method)
