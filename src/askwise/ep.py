@@ -9,6 +9,7 @@ import copy
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from gpytorch.kernels import Kernel
 from jaxtyping import Float
@@ -111,15 +112,16 @@ class _Walk:
         self.at, self.last_at, self.last_move = at, at, torch.zeros_like(at)
         self.steps = at.new_zeros(lanes, _DEPTH, 2 * n)
         self.turns = torch.zeros_like(self.steps)
-        self.count = torch.zeros(lanes, dtype=torch.long, device=at.device)
-        self.failures = torch.zeros_like(self.count)
-        self.damping = at.new_ones(lanes)
-        self.last_change = at.new_full((lanes,), math.inf)
+        self.count = 0
+        # a number for each lane is kept by numpy, whose calls on small arrays cost a fifth
+        self.failures, self.damping = np.zeros(lanes), np.ones(lanes)
+        self.last_change = np.full(lanes, np.inf)
 
     def select(self, lanes: Tensor) -> "_Walk":
-        chosen = copy.copy(self)
+        chosen, host = copy.copy(self), lanes.cpu().numpy()
         for name, value in vars(self).items():
-            setattr(chosen, name, value[lanes])
+            if name != "count":
+                setattr(chosen, name, value[lanes if isinstance(value, Tensor) else host])
         return chosen
 
     def step(
@@ -128,28 +130,29 @@ class _Walk:
         scale: Float[Tensor, "lane 2 n"],
         change: Float[Tensor, " lane"],
     ) -> None:
+        now = change.cpu().numpy()
         trusting = self.failures < _PATIENCE
-        worse = change > torch.where(trusting, 2.0, 1.0) * self.last_change
+        worse = now > np.where(trusting, 2.0, 1.0) * self.last_change
         self.failures = self.failures + worse
-        faster = self.damping * torch.where(trusting, 1.2, 1.05)
-        self.damping = torch.where(worse, (self.damping / 2).clamp_min(_SMALLEST_STEP), faster.clamp_max(1))
+        faster = np.minimum(self.damping * np.where(trusting, 1.2, 1.05), 1.0)
+        self.damping = np.where(worse, np.maximum(self.damping / 2, _SMALLEST_STEP), faster)
         self._remember(move, forget=worse | ~trusting)
-        damping = self.damping[:, None, None]
+        damping = torch.from_numpy(self.damping).to(move)[:, None, None]
         plain = self.at + damping * move
         ahead = plain - self._extrapolated(move, scale, damping).reshape(move.shape)
         proper = (ahead[:, :1] >= 0).all(-1, keepdim=True)  # a negative precision is no site
-        self.last_at, self.last_move, self.last_change = self.at, move, change
+        self.last_at, self.last_move, self.last_change = self.at, move, now
         self.at = torch.where(proper, ahead, plain)
 
-    def _remember(self, move: Tensor, forget: Tensor) -> None:
-        if self.count[0] > 0:  # all lanes have taken the same number of steps
-            slot = int(self.count[0]) % _DEPTH
+    def _remember(self, move: Tensor, forget: np.ndarray) -> None:
+        if self.count > 0:
+            slot = self.count % _DEPTH
             self.steps[:, slot] = (self.at - self.last_at).flatten(1)
             self.turns[:, slot] = (move - self.last_move).flatten(1)
-        self.count = self.count + 1
+        self.count += 1
         if forget.any():
-            keep = (~forget)[:, None, None].to(move.dtype)
-            self.steps, self.turns = self.steps * keep, self.turns * keep
+            lanes = torch.from_numpy(forget).to(move.device)
+            self.steps[lanes], self.turns[lanes] = 0.0, 0.0
 
     def _extrapolated(self, move: Tensor, scale: Tensor, damping: Tensor) -> Tensor:
         """How far back the last places say to go, by regularised least squares of the scaled moves."""

@@ -44,7 +44,7 @@ def gibbs(
     problem = Problem.of(data, kernel)
     source = generator("gibbs") if generators is None else generators
     with torch.no_grad():
-        signs, cov = problem.data.signs, problem.G
+        signs, cov = problem.data.signs, problem.G.clone()
         cov.diagonal(dim1=-2, dim2=-1).add_(1.0)
         lower, _ = cholesky(signs[..., None] * cov * signs[..., None, :])
         start, evidence = _sequential_draws(lower, chains, source)

@@ -81,7 +81,7 @@ class Problem:
             )
         return cls(prior, data, data.unsqueezed(), K if data.lanes else K[None])
 
-    @property
+    @functools.cached_property
     def G(self) -> Float[Tensor, "lane n n"]:
         """Prior covariance of the rows."""
         G = self.data.rows(self.data.rows(self.K.detach()).mT)

@@ -1,0 +1,336 @@
+"""How far EP and Laplace's approximation are from the exact posterior: ``make bench-accuracy``.
+
+Three small problems beside long Markov chains, which are repeated from independent seeds so that
+every error comes with the noise of its reference; and one that quadrature solves exactly, where EP
+is at its limits.  The report goes to the terminal and to ``docs/accuracy.md``.
+"""
+
+import math
+import platform
+import sys
+import time
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+from gpytorch.kernels import Kernel
+from torch import Tensor
+
+import askwise as aw
+from askwise.belief import Belief
+from askwise.gibbs import gibbs
+from askwise.inference import Method
+from askwise.seeds import generator
+
+REPORT = Path(__file__).parents[1] / "docs" / "accuracy.md"
+REPEATS = 16  # of everything random, from independent seeds
+CHAINS, SWEEPS = 64, 4000  # in each repeat, for means and standard deviations
+DRAWS, EVIDENCE_DRAWS = 2**14, 2**17  # in each repeat, for probabilities and for the evidence
+POINTS, QUESTIONS = 40, 10  # where f is compared, and where probabilities are
+TIMES, VARIANCES = (1, 5, 20, 100), (1.0, 1e2, 1e4)  # of the repeated duel
+METHODS: dict[str, Method] = {"EP": "ep", "Laplace": "laplace"}
+PACKAGES = ("askwise", "torch", "gpytorch", "numpy", "scipy")
+ROWS = {
+    "mean": "mean of f, in posterior standard deviations",
+    "sd": "standard deviation of f, relative",
+    "probability": "probability of the next answer",
+    "evidence": "log evidence",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem: answers, the prior, and the kind of answer that is foretold."""
+
+    title: str
+    data: aw.Data
+    kernel: Kernel
+    asks_duels: bool
+
+    @property
+    def points(self) -> Tensor:
+        """Where f is compared: at the points that were asked about, and at others."""
+        asked = self.data.points
+        return torch.cat([asked, uniform(POINTS - len(asked), asked.shape[-1], seed=5)])
+
+    @property
+    def questions(self) -> tuple[Tensor, Tensor | None]:
+        """Points, and their rivals where duels are foretold."""
+        x, other = uniform(2, QUESTIONS, self.data.points.shape[-1], seed=6)
+        return x, other if self.asks_duels else None
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is exact, once by each repeat, and how far its chains are from agreeing."""
+
+    mean: Tensor
+    sd: Tensor
+    probability: Tensor
+    log_evidence: Tensor
+    disagreement: float
+
+
+@dataclass(frozen=True)
+class Figure:
+    """An error and the standard error of its reference; in the tables "+0.0123 ± 0.0004"."""
+
+    error: float
+    noise: float
+    signed: bool = True
+
+    def __str__(self) -> str:  # noqa: D105
+        return f"{self.error:{'+' if self.signed else ''}.4f} ± {self.noise:.4f}"
+
+
+Errors = dict[str, list[Figure]]
+"""For each of ROWS the largest error and, where there are several, their root mean square."""
+
+
+def uniform(*shape: int, seed: int) -> Tensor:
+    """Random numbers between 0 and 1, the same in every run."""
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def hill(x: Tensor) -> Tensor:
+    """What the simulated answers are about."""
+    return 3 * (5 * x[..., 0]).sin() - 2 * (x[..., -1] - 0.4).abs()
+
+
+def yes_no(n: int, d: int) -> aw.Data:
+    """Simulated yes/no answers."""
+    x = uniform(n, d, seed=1)
+    return aw.Data.binary(x, (uniform(n, seed=2) < torch.special.ndtr(hill(x))).long())
+
+
+def duels(n: int, d: int) -> aw.Data:
+    """Simulated duels."""
+    x = uniform(n, 2, d, seed=3)
+    chance = torch.special.ndtr(hill(x[:, 0]) - hill(x[:, 1]))
+    return aw.Data.duels(x, (uniform(n, seed=4) < chance).long())
+
+
+def cases() -> list[Case]:
+    """The three problems."""
+    return [
+        Case(
+            "12 yes/no answers in 1-D; squared exponential, lengthscale 0.2, variance 4",
+            yes_no(12, 1),
+            aw.kernel("se", 0.2, 4.0),
+            asks_duels=False,
+        ),
+        Case(
+            "15 duels in 2-D; Matern 5/2, lengthscale 0.4, variance 4",
+            duels(15, 2),
+            aw.kernel("matern52", [0.4, 0.4], 4.0),
+            asks_duels=True,
+        ),
+        Case(
+            "6 yes/no answers and 8 duels in 2-D; squared exponential, lengthscale 0.4, variance 100",
+            yes_no(6, 2) + duels(8, 2),
+            aw.kernel("se", [0.4, 0.4], 100.0),
+            asks_duels=True,
+        ),
+    ]
+
+
+def repeated(data: aw.Data, count: int) -> aw.Data:
+    """The same answers in several lanes."""
+    parts = (data.points, data.first, data.second, data.signs)
+    return aw.Data(*(part.expand(count, *part.shape) for part in parts))
+
+
+def probability_and_evidence(case: Case, repeat: int) -> tuple[Tensor, Tensor]:
+    """The probability of a yes to each question, and the log evidence, exact up to noise.
+
+    A yes is as likely as the answers with it are relative to those without it.  Both come from
+    the same draws, so that most of their noise cancels.
+    """
+
+    def evidence(data: aw.Data, draws: int) -> Tensor:
+        identity = ("accuracy", case.title, "evidence", repeat)
+        sources = [generator(*identity) for _ in range(data.lanes.numel())]
+        return gibbs(data, case.kernel, generators=sources, chains=draws, max_sweeps=1).log_evidence
+
+    x, other = case.questions
+    yes = torch.ones(len(x), 1)
+    one = aw.Data.binary(x[:, None], yes)
+    if other is not None:
+        one = aw.Data.duels(torch.stack([x, other], -2)[:, None], yes)
+    more = evidence(repeated(case.data, len(x)) + one, DRAWS) - evidence(case.data, DRAWS)
+    return more.exp(), evidence(case.data, EVIDENCE_DRAWS)
+
+
+def truth(case: Case) -> Truth:
+    """The exact posterior, estimated once by each repeat."""
+    sources = [generator("accuracy", case.title, "chains", repeat) for repeat in range(REPEATS)]
+    data = repeated(case.data, REPEATS)
+    belief = gibbs(data, case.kernel, generators=sources, chains=CHAINS, max_sweeps=SWEEPS)
+    mean, var = belief.moments(case.points)
+    others = []
+    for repeat in range(REPEATS):
+        print(f"{case.title}: {repeat + 1}/{REPEATS}", end="\r", file=sys.stderr, flush=True)
+        others.append(probability_and_evidence(case, repeat))
+    probability, evidence = (torch.stack(parts) for parts in zip(*others, strict=True))
+    return Truth(mean, var.sqrt(), probability, evidence, belief.change.max().item())
+
+
+def summary(errors: Tensor) -> list[Figure]:
+    """The largest of the errors [repeat, point] with its noise, and all with all the noise."""
+    mean, noise = errors.mean(0), errors.std(0) / math.sqrt(len(errors))
+    at = int(mean.abs().argmax())
+    largest = Figure(mean[at].item(), noise[at].item())
+    if len(mean) == 1:
+        return [largest]
+    rms = [part.square().mean().sqrt().item() for part in (mean, noise)]
+    return [largest, Figure(*rms, signed=False)]
+
+
+def errors(case: Case, exact: Truth, belief: Belief) -> Errors:
+    """How far an approximation is off."""
+    mean, var = belief.moments(case.points)
+    sd = exact.sd.mean(0)
+    return {
+        "mean": summary((mean - exact.mean) / sd),
+        "sd": summary((var.sqrt() - exact.sd) / sd),
+        "probability": summary(belief.success_probability(*case.questions) - exact.probability),
+        "evidence": summary((belief.log_evidence - exact.log_evidence)[:, None]),
+    }
+
+
+def repeated_duel(times: int, variance: float) -> tuple[float, float, float]:
+    """EP's errors of mean, sd and log evidence for one duel that always ends the same.
+
+    The difference g of the two is all there is, so that a sum over a fine grid is exact.
+    """
+    x, other = torch.tensor([[[0.0]], [[1.0]]], dtype=torch.float64)
+    kernel = aw.kernel("se", 0.2, variance)
+    data = aw.Data.duels(torch.stack([x, other], -2).expand(times, 2, 1), torch.ones(times))
+    belief = aw.infer(data, kernel)
+    prior_sd = math.sqrt(2 * variance * (1 - math.exp(-12.5)))
+    g = torch.linspace(-20, 20 + 10 * prior_sd, 1_000_001, dtype=torch.float64)
+    prior = -(g / prior_sd).square() / 2 - math.log(prior_sd * math.sqrt(2 * math.pi))
+    density = prior + times * torch.special.log_ndtr(g) + (g[1] - g[0]).log()
+    evidence = density.logsumexp(0)
+    weight = (density - evidence).exp()
+    mean = weight @ g
+    sd = (weight @ (g - mean).square()).sqrt()
+    ep_mean, ep_var = belief.difference(x, other)
+    of_mean, of_sd = (ep_mean - mean) / sd, ep_var.sqrt() / sd - 1
+    return of_mean.item(), of_sd.item(), (belief.log_evidence - evidence).item()
+
+
+def table(lines: list[list[str]]) -> str:
+    """Markdown that is aligned on a terminal too; the first line is the head."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    ruled = [lines[0], ["-" * width for width in widths], *lines[1:]]
+    padded = ([text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in ruled)
+    return "\n".join(f"| {' | '.join(line)} |" for line in padded)
+
+
+def case_table(found: dict[str, Errors]) -> str:
+    """The errors of all methods for one problem."""
+    lines = [["", *METHODS]]
+    for row, words in ROWS.items():
+        kinds = ("largest error", "rms") if len(found["EP"][row]) == 2 else ("error",)
+        for kind, *cells in zip(kinds, *(found[name][row] for name in METHODS), strict=True):
+            lines.append([f"{words}: {kind}", *map(str, cells)])
+    return table(lines)
+
+
+def limits_table() -> str:
+    """EP's errors for the repeated duel."""
+    lines = [["times", "variance", "mean, in posterior sd", "sd, relative", "log evidence"]]
+    for variance in VARIANCES:
+        for times in TIMES:
+            cells = [f"{error:+.4f}" for error in repeated_duel(times, variance)]
+            lines.append([str(times), f"{variance:g}", *cells])
+    return table(lines)
+
+
+def promise(all_found: list[dict[str, Errors]]) -> str:
+    """What the tables say, in words."""
+
+    def worst(name: str, row: str) -> float:
+        return max(abs(found[name][row][0].error) for found in all_found)
+
+    ratios = [
+        abs(found["Laplace"][row][0].error / found["EP"][row][0].error) for found in all_found for row in ROWS
+    ]
+    ordinary, hard = all_found[:2], all_found[2]
+    usual = {row: max(abs(found["EP"][row][0].error) for found in ordinary) for row in ROWS}
+    large = {row: abs(hard["EP"][row][0].error) for row in ROWS}
+    return f"""- With a prior variance of a few units, EP's mean is right to {usual["mean"]:.1g} posterior standard deviations, its
+  standard deviation to {usual["sd"]:.0%}, the probability of the next answer to {usual["probability"]:.1g} and the log evidence to
+  {usual["evidence"]:.1g}: far below what matters for choosing the next question.
+- A variance of 100 makes the exact posterior skewed, which no Gaussian is. EP's mean is then off by up to
+  {large["mean"]:.1g} standard deviations, its standard deviation by up to {large["sd"]:.0%}, a probability by up to {large["probability"]:.1g} and the log
+  evidence by {large["evidence"]:.1g}.
+- Laplace's approximation, in the same problems, is {min(ratios):.0f} to {max(ratios):.0f} times further off: its mean by up to {worst("Laplace", "mean"):.1g}
+  standard deviations and a probability by up to {worst("Laplace", "probability"):.1g}."""
+
+
+def report(exact: list[Truth], found: list[dict[str, Errors]]) -> str:
+    """All tables, and what one must know to read them."""
+    parts = [f"## {case.title}\n\n{case_table(each)}" for case, each in zip(cases(), found, strict=True)]
+    tables = "\n\n".join(parts)
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return f"""# Accuracy of EP and of Laplace's approximation
+
+`make bench-accuracy`, {date.today()}; Python {platform.python_version()}, {versions}.
+
+The exact posterior of f is not Gaussian; EP and Laplace's approximation are. How much is lost shows beside
+the exact mean, standard deviation, probabilities and evidence, estimated by Markov chains (`method="gibbs"`)
+and importance sampling.
+
+## What EP can promise
+
+{promise(found)}
+- There is no bound for all problems: see the last table for one where EP is far off.
+
+## How to read the tables
+
+After ± stands the Monte Carlo standard error of the reference, from {REPEATS} independent repeats of everything random:
+an error of less than about three of them may be none at all. The errors of f are taken at {POINTS} points, those
+asked about among them; "largest" is the one of largest size, with its sign (+: the approximation is too high),
+beside the noise at that point; the rms stands beside the rms of the noise, which is what it would be without
+any error. Probabilities are of a yes, or of a win in a duel, in {QUESTIONS} questions that were not asked.
+
+Each repeat runs {CHAINS} chains of {SWEEPS} sweeps for the mean and the standard deviation (potential scale reduction
+within {max(each.disagreement for each in exact):.1g} of one in every problem), and takes {DRAWS} sequential draws (Geweke, Hajivassiliou and Keane) for
+probabilities, {EVIDENCE_DRAWS} for the evidence.
+
+{tables}
+
+## Where EP is at its limits: one duel that ends the same way every time
+
+Errors of EP for the difference of the two, whose exact posterior is known by quadrature. One answer is no
+approximation. The same answer many times over, under a large variance, cuts off one half of a Gaussian and
+leaves the other: the more often it is said, the more EP makes of it.
+
+{limits_table()}
+"""
+
+
+def main() -> None:
+    """Measure, print, write."""
+    torch.set_num_threads(1)
+    start = time.perf_counter()
+    exact = [truth(case) for case in cases()]
+    found = [
+        {
+            name: errors(case, each, aw.infer(case.data, case.kernel, method))
+            for name, method in METHODS.items()
+        }
+        for case, each in zip(cases(), exact, strict=True)
+    ]
+    text = report(exact, found)
+    REPORT.parent.mkdir(exist_ok=True)
+    REPORT.write_text(text)
+    print(f"{' ' * 110}\r{text}\n{time.perf_counter() - start:.0f} s; written to {REPORT}")
+
+
+if __name__ == "__main__":
+    main()
