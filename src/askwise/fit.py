@@ -62,7 +62,7 @@ def fit(
     d = data.points.shape[-1]
     if isinstance(kernel, str):
         kernel = named_kernel(cast(Name, kernel), _lengthscale_prior(d).mode.expand(*data.lanes, d))
-    target = _Target(data, _one_per_lane(kernel, data), method)
+    target = _Target(data, _one_per_lane(kernel, data).to(data.points.device), method)
     start = target.vector
     first, _ = target(start)
     best, value = minimize(target, start, *target.bounds(start), max_steps=max_steps)

@@ -141,6 +141,12 @@ class Stationary:
         """Shape of the lanes of the parameters: empty if all lanes share them."""
         return torch.broadcast_shapes(self.lengthscale.shape[:-1], self.outputscale.shape)
 
+    def each_lane(self) -> "list[Stationary]":
+        """The kernel of every lane on its own."""
+        length = self.lengthscale.expand(*self.lanes, -1).reshape(-1, self.lengthscale.shape[-1])
+        scale = self.outputscale.expand(self.lanes).reshape(-1)
+        return [Stationary(self.name, *lane) for lane in zip(length, scale, strict=True)]
+
     def cross(self, x: Tensor, y: Tensor) -> Tensor:
         """Covariance between every point of ``x`` and every point of ``y``."""
         length = self.lengthscale[..., None, :]
@@ -182,12 +188,14 @@ class Stationary:
         volume = self.lengthscale.expand(*self.lengthscale.shape[:-1], d).prod(-1)
         return (self.outputscale * volume)[..., None] * shape
 
-    def spectral_draws(self, count: int, d: int, generators: Generators) -> Float[Tensor, "*lane count d"]:
+    def spectral_draws(
+        self, count: int, d: int, generators: Generators, lanes: torch.Size | None = None
+    ) -> Float[Tensor, "*lane count d"]:
         """Frequencies drawn from the normalised spectral density: normal, or Student's t."""
-        nu, length = _NU[self.name], self.lengthscale
-        draws = randn(generators, self.lanes, count, d, like=length)
+        nu, length, lanes = _NU[self.name], self.lengthscale, self.lanes if lanes is None else lanes
+        draws = randn(generators, lanes, count, d, like=length)
         if nu != math.inf:
-            chi = randn(generators, self.lanes, count, int(2 * nu), like=length)
+            chi = randn(generators, lanes, count, int(2 * nu), like=length)
             draws = draws / chi.square().mean(-1, keepdim=True).sqrt()
         return draws / length[..., None, :]
 

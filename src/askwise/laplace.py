@@ -13,7 +13,7 @@ from torch import Tensor
 from askwise.belief import Belief
 from askwise.data import Data
 from askwise.normal import log_ndtr, truncated_moments
-from askwise.sites import Outcome, Problem, scaled_change, site_scale, warm_sites
+from askwise.sites import Outcome, Problem, logdet, scaled_change, site_scale, warm_sites
 
 __all__ = ["laplace"]
 
@@ -46,8 +46,8 @@ def laplace(
             change = torch.where(running, scaled_change(move, site_scale(var)), change)
             sweeps = sweeps + running
             tau, nu = new_tau, new_nu
-        _, var, logdet = space.marginals(tau, nu)
-        evidence = _objective(g, pull, signs) - logdet / 2
+        _, var, lower = space.marginals(tau, nu)
+        evidence = _objective(g, pull, signs) - logdet(lower) / 2
         outcome = Outcome(tau, nu, evidence, change <= tolerance, sweeps, change)
         shift = problem.data.spread(_evidence_shift(problem, g, var, tau)[..., None])[..., 0]
     return problem.at_sites(outcome, shift)

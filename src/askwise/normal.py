@@ -104,11 +104,15 @@ def hazard(z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     return result
 
 
+def _hazard(z: Tensor) -> Tensor:
+    return _SQRT_2_OVER_PI / torch.special.erfcx(-_SQRT_HALF * z)
+
+
 class _Hazard(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, z: Tensor) -> Tensor:
         ctx.save_for_backward(z)
-        return _SQRT_2_OVER_PI / torch.special.erfcx(-_SQRT_HALF * z)
+        return _hazard(z)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
@@ -131,7 +135,7 @@ def truncated_moments(
 
     Accuracy: relative error below 1e-12 for ``-1e100 <= z <= 37``.
     """
-    rate = hazard(z)
+    rate = hazard(z) if z.requires_grad else _hazard(z)  # 11 us or 4, and EP comes by often
     depth = z + rate
     var = 1 - rate * depth
     deep = z < _DEEP

@@ -12,12 +12,13 @@ from typing import Literal
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import pad
 
 from askwise.belief import Belief
 from askwise.features import Features, features
 from askwise.kernels import Covariance
 from askwise.linalg import cholesky, root
-from askwise.seeds import Generators, randn
+from askwise.seeds import Generators, check_one_a_lane, randn
 
 __all__ = ["Path", "draw"]
 
@@ -59,46 +60,70 @@ def draw(
         raise ValueError(
             f"method must be 'decoupled' or 'weight_space'; got {method!r}. Choose one of the two."
         )
+    data = belief.data
     with torch.no_grad():
         if basis is None:
-            basis = features(belief.prior, belief.data.points.shape[-1], generators=generators)
-        lanes = belief.data.lanes
-        weights = randn(generators, lanes, basis.count, count, like=belief.alpha)
+            basis = features(belief.prior, data.points.shape[-1], generators=generators, lanes=data.lanes)
+        weights = _prior_weights(basis, count, generators, belief)
         if method == "decoupled":
             update = _decoupled_update(belief, basis, weights, generators)
         else:
             weights = _fitted_weights(belief, basis, weights, generators)
             update = torch.zeros_like(belief.alpha)[..., None].expand(*belief.alpha.shape, count)
-        return Path(basis, weights.movedim(-1, 0), belief.prior, belief.data.points, update.movedim(-1, 0))
+        return Path(basis, weights.movedim(-1, 0), belief.prior, data.points, update.movedim(-1, 0))
+
+
+def _prior_weights(basis: Features, count: int, generators: Generators, belief: Belief) -> Tensor:
+    """Standard normals [*lane, m, count]; a lane with its own generator takes only what it needs."""
+    lanes, like = belief.data.lanes, belief.alpha
+    if isinstance(generators, torch.Generator):
+        return randn(generators, lanes, basis.count, count, like=like)
+    check_one_a_lane(generators, lanes)
+    counts = basis.counts.expand(lanes).reshape(-1).tolist()
+    drawn = [
+        pad(randn(own, torch.Size(), needed, count, like=like), (0, 0, 0, basis.count - needed))
+        for own, needed in zip(generators, counts, strict=True)
+    ]
+    return torch.stack(drawn).reshape(*lanes, basis.count, count)
 
 
 def _decoupled_update(belief: Belief, basis: Features, weights: Tensor, generators: Generators) -> Tensor:
     r"""Weights of :math:`k(\cdot, P)` that turn a draw of the prior into one of the posterior.
 
-    :math:`\alpha - F (F^\top f_0(P) + \eta)` with :math:`\eta \sim \mathcal N(0, I - F^\top K F)`:
-    Matheron's rule with the sites as noisy observations, in a form that never inverts K.
+    Matheron's rule with the sites as noisy observations, in a form that never inverts K:
+    :math:`\alpha - F F^\top f_0(P) - (I - F F^\top K) u`, where :math:`u = A^\top S \varepsilon` is the
+    noise of the sites, one normal for each answer.  A belief without sites (exact moments) has
+    noise of covariance :math:`I - F^\top K F` in the place of :math:`F^\top (f_0 - f)`.
     """
-    points, factor = belief.data.points, belief.factor
-    before = basis(points) @ weights
-    within = factor.mT @ belief.prior.cross(points, points) @ factor
-    lower, _ = cholesky(torch.eye(within.shape[-1], dtype=within.dtype, device=within.device) - within)
-    eta = lower @ randn(generators, belief.data.lanes, lower.shape[-1], weights.shape[-1], like=weights)
-    return belief.alpha[..., None] - factor @ (factor.mT @ before + eta)
+    data, factor = belief.data, belief.factor
+    before, K = basis(data.points) @ weights, belief.prior.cross(data.points, data.points)
+    normals = randn(generators, data.lanes, data.n, weights.shape[-1], like=weights)
+    if belief.tau.any():
+        noise = data.spread(belief.tau.sqrt()[..., None] * normals)
+        update = noise + factor @ (factor.mT @ (before - K @ noise))
+    else:
+        within = factor.mT @ K @ factor
+        eye = torch.eye(within.shape[-1], dtype=within.dtype, device=within.device)
+        update = factor @ (factor.mT @ before + cholesky(eye - within)[0] @ normals)
+    return belief.alpha[..., None] - update
 
 
 def _fitted_weights(belief: Belief, basis: Features, weights: Tensor, generators: Generators) -> Tensor:
     """Weights of the features given a draw of the values at the answers, by regression with noise.
 
     The noise is what the features leave out: fitting rough values of close points more tightly
-    than the features can follow would blow the weights up.
+    than the features can follow would blow the weights up.  The values get as much noise as the
+    regression expects of them (hence twice), else the draws would vary too little.
     """
     data, lanes, count = belief.data, belief.data.lanes, weights.shape[-1]
+    if data.n == 0:
+        return weights
     spread = data.rows(data.rows(belief.cov(data.points)).mT)
     values = data.rows(belief.mean(data.points)[..., None])
     values = values + root((spread + spread.mT) / 2) @ randn(generators, lanes, data.n, count, like=weights)
     rows = data.rows(basis(data.points))
-    noise = basis.error * belief.prior.diagonal(data.points).amax(-1)[..., None, None]
-    error = randn(generators, lanes, data.n, count, like=weights) * noise.sqrt()
+    noise = (basis.error * rows.square().sum(-1).amax(-1))[..., None, None]
+    error = randn(generators, lanes, data.n, count, like=weights) * (2 * noise).sqrt()
     eye = torch.eye(data.n, dtype=rows.dtype, device=rows.device)
     lower, _ = cholesky(rows @ rows.mT + noise * eye)
     return weights + rows.mT @ torch.cholesky_solve(values - rows @ weights - error, lower)

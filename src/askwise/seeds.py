@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["Generators", "generator", "rand", "randn"]
+__all__ = ["Generators", "check_one_a_lane", "generator", "rand", "randn"]
 
 Generators = torch.Generator | Sequence[torch.Generator]
 """One stream for everything, or one for each lane."""
@@ -46,10 +46,15 @@ def _drawn(
     if isinstance(generators, torch.Generator):
         options = {"dtype": like.dtype, "device": generators.device}
         return draw(*lanes, *shape, generator=generators, **options).to(like.device)
+    check_one_a_lane(generators, lanes)
+    drawn = [_drawn(draw, own, torch.Size(), shape, like) for own in generators]
+    return torch.stack(drawn).reshape(*lanes, *shape)
+
+
+def check_one_a_lane(generators: Sequence[torch.Generator], lanes: torch.Size) -> None:
+    """Refuse a list of generators that is not one for each lane."""
     if len(generators) != lanes.numel():
         raise ValueError(
             f"generators must be one, or one for each of the {lanes.numel()} lanes; "
             f"got {len(generators)}. Give as many as there are lanes."
         )
-    drawn = [_drawn(draw, own, torch.Size(), shape, like) for own in generators]
-    return torch.stack(drawn).reshape(*lanes, *shape)

@@ -21,7 +21,7 @@ from askwise.kernels import Covariance, Stationary, covariance
 from askwise.linalg import cholesky, root, thin_root
 from askwise.normal import Last
 
-__all__ = ["Outcome", "Problem", "Space", "scaled_change", "site_scale", "warm_sites"]
+__all__ = ["Outcome", "Problem", "Space", "logdet", "scaled_change", "site_scale", "warm_sites"]
 
 _WEAK = 1e-4
 _MANY, _THIN = 160, 0.6  # when a thin root is worth looking for, and how thin it must be
@@ -32,7 +32,7 @@ class Space(Protocol):
     """The posterior of the rows ``g = A f`` for given sites."""
 
     def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        r"""Mean and variance of each row, and :math:`\log |I + T A K A^\top|`."""
+        r"""Mean and variance of each row, and a factor whose :func:`logdet` is that of I + T G."""
 
     def select(self, lanes: Tensor) -> "Space":
         """The same for some of the lanes."""
@@ -195,7 +195,8 @@ def _eye_plus(matrix: Tensor) -> Tensor:
     return matrix
 
 
-def _logdet(lower: Tensor) -> Tensor:
+def logdet(lower: Float[Tensor, "*b r r"]) -> Float[Tensor, "*b"]:
+    r"""Log determinant of a matrix with this Cholesky factor."""
     return 2 * lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
@@ -220,15 +221,15 @@ class _RowSpace:
     G: Tensor
 
     def solved(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        r""":math:`L^{-1} S` with :math:`L L^\top = B`, the pulls, and :math:`\log |B|`."""
+        r""":math:`L^{-1} S` with :math:`L L^\top = B`, the pulls, and L."""
         S = tau.sqrt()
         lower, _ = cholesky(_eye_plus((S[..., None] * self.G).mul_(S[..., None, :])))
         X = torch.linalg.solve_triangular(lower, torch.diag_embed(S), upper=False)
         pull = _vecmat(_matvec(X, torch.where(tau > 0, nu / tau, 0.0)), X)
-        return X, pull, _logdet(lower)
+        return X, pull, lower
 
     def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        X, pull, logdet = self.solved(tau, nu)
+        X, pull, lower = self.solved(tau, nu)
         mean = (nu - pull) / tau
         weak = tau < _WEAK
         V = X @ self.G if weak.any() else None
@@ -237,7 +238,7 @@ class _RowSpace:
             weak_var = self.G.diagonal(dim1=-2, dim2=-1) - V.square_().sum(-2)
             mean = torch.where(weak, _vecmat(pull, self.G), mean)
             var = torch.where(weak, weak_var, var)
-        return mean, var.clamp_min(0), logdet
+        return mean, var.clamp_min(0), lower
 
     def select(self, lanes: Tensor) -> "_RowSpace":
         return _RowSpace(self.G[lanes])
@@ -259,7 +260,7 @@ class _ThinSpace:
         lower, _ = cholesky(_eye_plus(weighted.mT @ weighted))
         V = torch.linalg.solve_triangular(lower, self.Q.mT, upper=False)
         mean = _vecmat(_matvec(V, nu), V)
-        return mean, V.square_().sum(-2), _logdet(lower)
+        return mean, V.square_().sum(-2), lower
 
     def select(self, lanes: Tensor) -> "_ThinSpace":
         return _ThinSpace(self.Q[lanes])
