@@ -75,10 +75,12 @@ def test_the_minimum_of_a_quadratic_is_found(k, condition, generator):
     torch.testing.assert_close(value, torch.zeros(8).double(), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("k", [2, 5])
-def test_the_valley_of_rosenbrock_is_followed_to_its_end(k):
-    start = f64([-1.2, 1.0, -1.2, 1.0, -0.5][:k], [3.0, -3.0, 2.0, 0.0, 1.0][:k])
-    x, value = minimized(rosenbrock, start, max_steps=300)
+STARTS = [[-1.2, 1.0], [3.0, -3.0]], [[0.0] * 5, [1.3, 0.7, 0.8, 1.9, 1.2]]  # in 5-D others lead elsewhere
+
+
+@pytest.mark.parametrize("starts", STARTS, ids=["2-D", "5-D"])
+def test_the_valley_of_rosenbrock_is_followed_to_its_end(starts):
+    x, value = minimized(rosenbrock, f64(*starts), max_steps=300)
     assert (value < 1e-8).all()
     torch.testing.assert_close(x, torch.ones_like(x), rtol=0, atol=1e-3)
 
@@ -171,25 +173,41 @@ def test_a_lane_that_is_done_stays_where_it_is():
 
     def f(x: Tensor) -> Tensor:
         seen.append(x.detach().clone())
-        return torch.cat([x[:1].square().sum(-1) / 2, x[1:2].square().sum(-1) / 2, rosenbrock(x[2:])])
+        bowl = x.square() @ f64(0.5, 1.5)
+        return torch.cat([bowl[:2], rosenbrock(x[2:])])
 
-    x, _ = minimized(f, f64([0.0, 0.0], [0.7, -0.3], [-1.2, 1.0]))
+    x, _ = minimized(f, f64([0.0, 0.0], [0.7, -0.3], [-1.2, 1.0]), gradient_tolerance=1e-2)
     path = torch.stack(seen)
     assert len(path) > 20
     assert torch.equal(x[0], f64(0.0, 0.0))
     assert (path[:, 0] == 0).all()
+    assert (x[1] != 0).any()  # done, but not so well that it would not move if it were allowed to
     settled = int((path[:, 1] == x[1]).all(-1).long().argmax())
-    assert settled < 5
+    assert settled < len(path) / 2
     assert (path[settled:, 1] == x[1]).all()
 
 
-def test_a_lane_is_done_only_where_its_projected_gradient_is_small(generator):
-    matrix, centre = random_quadratics(30, 4, 50.0, generator)
-    x, _ = minimized(quadratic(matrix, centre), torch.zeros_like(centre), -0.5, 0.5, gradient_tolerance=1e-6)
-    _, grad = with_gradient(quadratic(matrix, centre))(x)
-    held = ((x == -0.5) & (grad > 0)) | ((x == 0.5) & (grad < 0))
+def projected_gradient(f: Callable[[Tensor], Tensor], x: Tensor, low: float, high: float) -> Tensor:
+    _, grad = with_gradient(f)(x)
+    held = ((x == low) & (grad > 0)) | ((x == high) & (grad < 0))
     assert held.any()
-    assert (grad * ~held).abs().max() <= 1e-6
+    return grad * ~held
+
+
+def test_a_lane_is_done_only_where_its_projected_gradient_is_small(generator):
+    f = quadratic(*random_quadratics(30, 4, 50.0, generator))
+    x, _ = minimized(f, torch.zeros(30, 4).double(), -0.5, 0.5, gradient_tolerance=1e-6)
+    assert projected_gradient(f, x, -0.5, 0.5).abs().max() <= 1e-6
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_every_lane_of_a_rough_function_ends_where_nothing_leads_downhill(seed):
+    """In one of these the quasi-Newton direction comes to nothing, and the gradient helps on."""
+    generator = torch.Generator().manual_seed(seed)
+    frequency, slope, start = torch.randn(3, 300, 3, generator=generator, dtype=torch.float64)
+    f = wavy(20 * frequency, slope)
+    x, _ = minimized(f, start, -1.0, 1.0)
+    assert projected_gradient(f, x, -1.0, 1.0).abs().max() <= 1e-5
 
 
 def test_no_steps_give_the_start_and_its_value():
@@ -227,7 +245,7 @@ def test_a_gradient_that_is_not_finite_is_not_stepped_on():
         gap = x - 0.1
         return gap.square().sum(-1), torch.where(x < 0, math.nan, 2 * gap)
 
-    x, _ = minimize(objective, f64([2.0]), f64([-math.inf]), f64([math.inf]))
+    x, _ = minimize(objective, f64([1.5]), f64([-math.inf]), f64([math.inf]))
     torch.testing.assert_close(x, f64([0.1]), rtol=0, atol=1e-5)
 
 

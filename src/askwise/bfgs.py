@@ -33,31 +33,36 @@ def minimize(
     x = start.clamp(lower, upper)
     value, grad = objective(x)
     eye = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device).expand(*x.shape, -1)
-    inverse = eye.clone()
+    hessian = eye
     running = torch.ones_like(value, dtype=torch.bool)
     for _ in range(max_steps):
         free = ~(((x <= lower) & (grad > 0)) | ((x >= upper) & (grad < 0)))
         running = running & ((grad * free).abs().amax(-1) > gradient_tolerance)
         if not running.any():
             break
-        move = _direction(inverse, grad, free, longest_step)
+        move = _direction(hessian, grad, free, longest_step)
         new_x, new_value, new_grad, found = _line_search(
             objective, x, value, grad, move, lower, upper, running
         )
         # a lane without a step along its quasi-Newton direction gets one more chance, downhill
         stuck = running & ~found
-        fresh = (inverse == eye).flatten(1).all(-1)
+        fresh = (hessian == eye).flatten(1).all(-1)
         running = running & ~(stuck & fresh)
-        inverse = torch.where(stuck[:, None, None], eye, _updated(inverse, new_x - x, new_grad - grad, found))
+        hessian = _updated(hessian, new_x - x, new_grad - grad, found, fresh)
+        hessian = torch.where(stuck[:, None, None], eye, hessian)
         x, value, grad = new_x, new_value, new_grad
     return x, value
 
 
-def _direction(inverse: Tensor, grad: Tensor, free: Tensor, longest: float) -> Tensor:
-    """Quasi-Newton direction in the free variables, no longer than ``longest`` in any of them."""
-    move = -(free * (inverse @ (free * grad)[..., None])[..., 0])
-    downhill = (move * grad).sum(-1, keepdim=True) < 0
-    move = torch.where(downhill, move, -(free * grad))
+def _direction(hessian: Tensor, grad: Tensor, free: Tensor, longest: float) -> Tensor:
+    """Newton's step in the free variables alone, no longer than ``longest`` in any of them."""
+    mask = free.to(grad.dtype)
+    held = torch.diag_embed(1 - mask)
+    lower, info = torch.linalg.cholesky_ex(mask[..., None] * hessian * mask[..., None, :] + held)
+    downhill = -mask * grad
+    move = torch.cholesky_solve(downhill[..., None], lower)[..., 0]
+    usable = (info == 0)[:, None] & ((move * grad).sum(-1, keepdim=True) < 0)
+    move = torch.where(usable, move, downhill)
     return move * (longest / move.abs().amax(-1, keepdim=True).clamp_min(longest))
 
 
@@ -79,7 +84,8 @@ def _line_search(  # noqa: PLR0913
         trial = torch.where(found[:, None], new_x, (x + step[:, None] * move).clamp(lower, upper))
         trial_value, trial_grad = objective(trial)
         predicted = (grad * (trial - x)).sum(-1)
-        good = ~found & (trial_value <= value + _ENOUGH * predicted) & trial_grad.isfinite().all(-1)
+        sound = trial_value.isfinite() & trial_grad.isfinite().all(-1)
+        good = ~found & sound & (trial_value <= value + _ENOUGH * predicted)
         new_x = torch.where(good[:, None], trial, new_x)
         new_value = torch.where(good, trial_value, new_value)
         new_grad = torch.where(good[:, None], trial_grad, new_grad)
@@ -90,12 +96,14 @@ def _line_search(  # noqa: PLR0913
     return new_x, new_value, new_grad, found & running
 
 
-def _updated(inverse: Tensor, s: Tensor, y: Tensor, moved: Tensor) -> Tensor:
-    """The inverse Hessian after a step s that changed the gradient by y (BFGS)."""
+def _updated(hessian: Tensor, s: Tensor, y: Tensor, moved: Tensor, fresh: Tensor) -> Tensor:
+    """The Hessian after a step s that changed the gradient by y (BFGS); the first one sets its scale."""
     curvature = (s * y).sum(-1)
     useful = moved & (curvature > 1e-10 * s.norm(dim=-1) * y.norm(dim=-1))
-    rho = 1 / torch.where(useful, curvature, 1.0)[:, None, None]
-    s, y = s[..., None], y[..., None]
-    Hy = inverse @ y
-    change = rho * (1 + rho * (y.mT @ Hy)) * (s @ s.mT) - rho * (Hy @ s.mT + s @ Hy.mT)
-    return torch.where(useful[:, None, None], inverse + change, inverse)
+    safe = torch.where(useful, curvature, 1.0)
+    scale = torch.where(useful & fresh, y.square().sum(-1) / safe, 1.0)[:, None, None]
+    s, y, start = s[..., None], y[..., None], scale * hessian
+    Bs = start @ s
+    along = (s.mT @ Bs).clamp_min(torch.finfo(s.dtype).tiny)
+    updated = start + y @ y.mT / safe[:, None, None] - Bs @ Bs.mT / along
+    return torch.where(useful[:, None, None], updated, hessian)

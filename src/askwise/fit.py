@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import torch
+from gpytorch.constraints import Interval
 from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
@@ -62,7 +63,7 @@ def fit(
     d = data.points.shape[-1]
     if isinstance(kernel, str):
         kernel = named_kernel(cast(Name, kernel), _lengthscale_prior(d).mode.expand(*data.lanes, d))
-    target = _Target(data, _one_per_lane(kernel, data).to(data.points.device), method)
+    target = _Target(data, _one_per_lane(kernel, data), method)
     start = target.vector
     first, _ = target(start)
     best, value = minimize(target, start, *target.bounds(start), max_steps=max_steps)
@@ -81,59 +82,73 @@ def _lengthscale_prior(d: int) -> LogNormal:
 
 
 def _one_per_lane(kernel: Kernel, data: Data) -> Kernel:
-    """The kernel itself if it has the data's lanes; a named one is repeated for each lane."""
-    if kernel.batch_shape == data.lanes:
-        return kernel
-    prior = covariance(kernel)
-    if kernel.batch_shape or not isinstance(prior, Stationary):
+    """A copy in float64 with the data's lanes: a kernel without lanes is repeated for each."""
+    copied = copy.deepcopy(kernel).to(device=data.points.device, dtype=torch.float64)
+    if data.lanes and not copied.batch_shape:
+        copied = copied.expand_batch(data.lanes)
+    if any(part.shape[: len(data.lanes)] != data.lanes for part in copied.parameters()):
         raise ValueError(
-            f"kernel must have the data's lanes, {tuple(data.lanes)}; got {tuple(kernel.batch_shape)}. "
-            "Give it that batch_shape, so that each lane has its own parameters."
+            f"kernel must have the data's lanes, {tuple(data.lanes)}, or none, in all its parts; got "
+            f"{tuple(kernel.batch_shape)}. Give every part that batch_shape, or none of them."
         )
-    length = prior.lengthscale.expand(*data.lanes, -1)
-    return named_kernel(prior.name, length, prior.outputscale.expand(data.lanes))
+    return copied
 
 
 class _Target:
-    """Minus log evidence minus log prior of all lanes, in the kernel's raw parameters."""
+    """Minus log evidence minus log prior of all lanes, in numbers that are free to move.
+
+    A parameter with a lower bound moves as the logarithm of what it has above it, so that steps
+    are relative, whatever GPyTorch's constraint does; any other moves as it is.
+    """
 
     def __init__(self, data: Data, kernel: Kernel, method: Method) -> None:
         self.data, self.kernel, self.method = data, kernel, method
         self.belief: Belief | None = None
         self.count = data.lanes.numel()
+        self.names = [name for name, _ in kernel.named_parameters()]
+        self.constraints = [kernel.constraint_for_parameter_name(name) for name in self.names]
 
     @property
     def vector(self) -> Float[Tensor, "lane k"]:
-        parameters = [part.detach().reshape(self.count, -1) for part in self.kernel.parameters()]
-        return torch.cat(parameters, -1).clone()
+        parts = zip(self.kernel.parameters(), self.constraints, strict=True)
+        free = [_freed(part.detach(), constraint) for part, constraint in parts]
+        return torch.cat([part.reshape(self.count, -1) for part in free], -1)
 
     def bounds(self, start: Float[Tensor, "lane k"]) -> tuple[Tensor, Tensor]:
-        """For parameters in logarithms what inference was tested for; the start is always inside."""
+        """Of lengthscales and variances what inference was tested for; the start is always inside."""
         lower, upper = torch.full_like(start, -math.inf), torch.full_like(start, math.inf)
-        if isinstance(covariance(self.kernel), Stationary) and _in_logarithms(self.kernel):
-            column = 0
-            for name, part in self.kernel.named_parameters():
-                width = part.numel() // self.count
-                low, high = _BOUNDS[name.rpartition("raw_")[-1]]
-                lower[:, column : column + width] = math.log(low)
-                upper[:, column : column + width] = math.log(high)
-                column += width
+        split = [part.numel() // self.count for part in self.kernel.parameters()]
+        columns = zip(self.names, lower.split(split, -1), upper.split(split, -1), strict=True)
+        for (name, low, high), constraint in zip(columns, self.constraints, strict=True):
+            limits = _BOUNDS.get(name.rpartition("raw_")[-1])
+            if limits is not None and _has_only_a_lower_bound(constraint):
+                low.fill_(math.log(limits[0]))
+                high.fill_(math.log(limits[1]))
         return lower.minimum(start), upper.maximum(start)
 
     def kernel_at(self, vector: Float[Tensor, "lane k"]) -> Kernel:
         kernel = copy.deepcopy(self.kernel).requires_grad_(True)
-        parts = list(kernel.parameters())
-        widths = [part.numel() // self.count for part in parts]
-        for part, values in zip(parts, vector.split(widths, -1), strict=True):
-            part.data = values.reshape(part.shape).clone()
+        for part, raw in zip(kernel.parameters(), self._raw(vector), strict=True):
+            part.data = raw.detach().clone()
         return kernel
 
     def __call__(self, vector: Float[Tensor, "lane k"]) -> tuple[Tensor, Tensor]:
+        vector = vector.detach().requires_grad_()
         kernel = self.kernel_at(vector)
         self.belief = infer(self.data, kernel, self.method, warm=self.belief)
         value = -(self.belief.log_evidence.reshape(self.count) + self._log_prior(kernel))
-        grads = torch.autograd.grad(value.sum(), list(kernel.parameters()))
-        return value.detach(), torch.cat([grad.reshape(self.count, -1) for grad in grads], -1)
+        by_raw = torch.autograd.grad(value.sum(), list(kernel.parameters()))
+        (grad,) = torch.autograd.grad(self._raw(vector), vector, by_raw)
+        return value.detach(), grad
+
+    def _raw(self, vector: Tensor) -> list[Tensor]:
+        """The kernel's parameters as it stores them."""
+        parts = list(self.kernel.parameters())
+        columns = vector.split([part.numel() // self.count for part in parts], -1)
+        return [
+            _stored(column.reshape(part.shape), constraint)
+            for part, column, constraint in zip(parts, columns, self.constraints, strict=True)
+        ]
 
     def _log_prior(self, kernel: Kernel) -> Float[Tensor, " lane"]:
         own = [prior.log_prob(closure(module)) for _, module, prior, closure, _ in kernel.named_priors()]
@@ -147,6 +162,23 @@ class _Target:
         return total
 
 
-def _in_logarithms(kernel: Kernel) -> bool:
-    constraints = [constraint for _, constraint in kernel.named_constraints()]
-    return all(constraint._transform is torch.exp for constraint in constraints)
+def _has_only_a_lower_bound(constraint: Interval | None) -> bool:
+    return (
+        constraint is not None
+        and bool(torch.isfinite(constraint.lower_bound).all())
+        and bool(torch.isinf(constraint.upper_bound).all())
+    )
+
+
+def _freed(raw: Tensor, constraint: Interval | None) -> Tensor:
+    if constraint is None or not _has_only_a_lower_bound(constraint):
+        return raw
+    value = constraint.transform(raw) if constraint.enforced else raw
+    return (value - constraint.lower_bound).clamp_min(torch.finfo(value.dtype).tiny).log()
+
+
+def _stored(free: Tensor, constraint: Interval | None) -> Tensor:
+    if constraint is None or not _has_only_a_lower_bound(constraint):
+        return free
+    value = constraint.lower_bound + free.exp()
+    return constraint.inverse_transform(value) if constraint.enforced else value

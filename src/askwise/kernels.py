@@ -16,7 +16,7 @@ import gpytorch
 import scipy.optimize
 import scipy.special
 import torch
-from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import AdditiveKernel, Kernel, MaternKernel, RBFKernel, ScaleKernel
 from jaxtyping import Float
 from torch import Tensor
 
@@ -96,10 +96,39 @@ def covariance(kernel: Kernel) -> Covariance:
     if base.active_dims is None and type(base) in (RBFKernel, MaternKernel):
         name = "se" if type(base) is RBFKernel else _NAME.get(base.nu)
         if name is not None:
-            length = base.lengthscale
+            length = base.lengthscale[..., 0, :]
             scale = length.new_ones(()) if outputscale is None else outputscale
-            return Stationary(name, length[..., 0, :], scale)
+            lanes = torch.broadcast_shapes(length.shape[:-1], scale.shape)
+            return Stationary(name, length.expand(*lanes, -1), scale.expand(lanes))
+    if type(kernel) is AdditiveKernel and kernel.active_dims is None:
+        return _Sum(tuple(covariance(part) for part in kernel.kernels))
     return _Called(kernel)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A sum of kernels, which GPyTorch would approximate where one is of low rank."""
+
+    parts: tuple[Covariance, ...]
+
+    def cross(self, x: Tensor, y: Tensor) -> Tensor:
+        return _added([part.cross(x, y) for part in self.parts])
+
+    def diagonal(self, x: Tensor) -> Tensor:
+        return _added([part.diagonal(x) for part in self.parts])
+
+    def paired(self, x: Tensor, y: Tensor) -> Tensor:
+        return _added([part.paired(x, y) for part in self.parts])
+
+    def detached(self) -> "_Sum":
+        return _Sum(tuple(part.detached() for part in self.parts))
+
+
+def _added(parts: list[Tensor]) -> Tensor:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
 
 
 @dataclass(frozen=True)

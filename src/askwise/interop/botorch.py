@@ -78,8 +78,8 @@ class BeliefModel(Model):
             )
         x = X.to(self.datapoints)
         # lazy: a dense covariance would be factorised at once, and fail where points repeat
-        cov = to_linear_operator(self.belief.cov(x))
-        posterior = GPyTorchPosterior(MultivariateNormal(self.belief.mean(x), cov))
+        mean, cov = self.belief.joint(x)
+        posterior = GPyTorchPosterior(MultivariateNormal(mean, to_linear_operator(cov)))
         return posterior if posterior_transform is None else posterior_transform(posterior=posterior, X=X)
 
     def subset_output(self, idcs: Sequence[SupportsIndex]) -> "BeliefModel":
