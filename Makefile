@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow check format bench-core bench-accuracy bench-cuda clean
+.PHONY: demo test test-slow check format bench-core bench-accuracy bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -32,8 +32,8 @@ bench-core: $(READY)  ## speed and memory beside BoTorch and scikit-learn
 bench-accuracy: $(READY)  ## EP and Laplace beside long Monte Carlo
 	$(RUN) benchmarks/accuracy.py
 
-bench-cuda: $(READY)  ## many lanes on a GPU beside the CPU
-	$(RUN) benchmarks/cuda.py
+bench-gpu: $(READY)  ## many lanes on a GPU beside the CPU
+	$(RUN) benchmarks/gpu.py
 
 # torch first and alone: so that pip takes this version's build and resolves nothing else for it
 $(READY): pyproject.toml constraints.txt

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 import scipy.optimize
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -262,6 +262,7 @@ def test_a_lane_without_a_finite_value_does_not_disturb_the_others(bad):
     torch.testing.assert_close(value[1:], best)
 
 
+@settings(max_examples=60)
 @given(
     st.integers(0, 2**32),
     st.integers(1, 5),

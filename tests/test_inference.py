@@ -422,3 +422,26 @@ def test_a_kernel_of_float32_gives_beliefs_in_float64():
     belief = aw.infer(small_data(), gpytorch.kernels.ScaleKernel(RBFKernel()))
     x = f64([[0.2, 0.4]])
     assert {belief.mean(x).dtype, belief.variance(x).dtype, belief.log_evidence.dtype} == {torch.float64}
+
+
+@pytest.mark.parametrize("method", ["ep", "laplace"])
+def test_lanes_in_chunks_are_those_together(method, monkeypatch):
+    data, kernel = small_data(lanes=(7,)), aw.kernel("matern52", 0.3)
+    whole = aw.infer(data, kernel, method)
+    monkeypatch.setattr("askwise.inference._CACHED", 2 * (data.n**2 + data.points.shape[-2] ** 2))
+    parts = aw.infer(data, kernel, method)
+    again = aw.infer(data, kernel, method, warm=parts)
+    for belief in (parts, again):
+        torch.testing.assert_close(belief.alpha, whole.alpha, rtol=0, atol=1e-8)
+        torch.testing.assert_close(belief.log_evidence, whole.log_evidence, rtol=0, atol=1e-8)
+    assert (again.sweeps < parts.sweeps).all()
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["shared kernel", "own kernels"])
+def test_a_lane_taken_out_is_that_lane(own):
+    data = small_data(lanes=(3,))
+    belief = aw.infer(data, aw.kernel("se", torch.rand(3, 2) + 0.1) if own else aw.kernel("se", 0.3))
+    x = f64([[0.2, 0.4], [0.9, 0.1]])
+    assert belief.select(1).data.lanes == ()
+    torch.testing.assert_close(belief.select(1).mean(x), belief.mean(x)[1])
+    torch.testing.assert_close(belief.select(torch.tensor([2, 0])).cov(x), belief.cov(x)[[2, 0]])

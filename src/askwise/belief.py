@@ -1,6 +1,7 @@
 """What is known of f: a Gaussian posterior that can be asked anywhere in the cube."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -38,6 +39,19 @@ class Belief:
     tau: Float[Tensor, "*lane n"]
     nu: Float[Tensor, "*lane n"]
     """Natural parameters of the Gaussian factor for each answer: a warm start for the next."""
+
+    @classmethod
+    def joined(cls, data: Data, parts: Sequence["Belief"]) -> "Belief":
+        """One belief about ``data`` from beliefs about groups of its lanes, in order."""
+        names = [field.name for field in fields(cls) if field.name not in ("prior", "data")]
+        tensors = {name: torch.cat([getattr(part, name) for part in parts]) for name in names}
+        return cls(parts[0].prior, data, **tensors)
+
+    def select(self, lanes: Tensor | int) -> "Belief":
+        """The belief about some of the lanes, or about one without its lane dimension."""
+        names = [field.name for field in fields(self) if field.name not in ("prior", "data")]
+        tensors = {name: getattr(self, name)[lanes] for name in names}
+        return type(self)(self.prior.select(lanes), self.data.select(lanes), **tensors)
 
     def mean(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q"]:
         """Posterior mean of f."""

@@ -110,6 +110,10 @@ class Data:
             return self
         return type(self)(self.points[None], self.first[None], self.second[None], self.signs[None])
 
+    def select(self, lanes: Tensor | int) -> "Data":
+        """Some of the lanes, or one without its lane dimension."""
+        return Data(self.points[lanes], self.first[lanes], self.second[lanes], self.signs[lanes])
+
     def rows(self, values: Float[Tensor, "*lane p k"]) -> Float[Tensor, "*lane n k"]:
         """``A @ values``: the signed combination of the points' rows that each answer looks at."""
         lanes, k = values.shape[:-2], values.shape[-1]

@@ -7,7 +7,6 @@ that does not cancel.
 
 import copy
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -25,7 +24,6 @@ __all__ = ["ep"]
 _SMALLEST_STEP = 0.02
 _DEPTH = 5  # places that the extrapolation looks back to
 _PATIENCE = 3
-_CACHED = 2**17  # entries of a matrix a lane that stay in the second-level cache
 
 
 def ep(
@@ -47,18 +45,9 @@ def ep(
     with torch.inference_mode():  # a fifth faster than no_grad for one lane of n = 80
         tau, nu = warm_sites(problem.data, warm)
         run = _Run(problem.space, problem.data.signs, tau, nu)
-        for lanes in _chunks(tau):
-            run.iterate(lanes, tolerance, max_sweeps)
+        run.iterate(tolerance, max_sweeps)
         found = (run.tau, run.nu, _log_evidence(run), run.change <= tolerance, run.sweeps, run.change)
     return problem.at_sites(Outcome(*(part.clone() for part in found)))
-
-
-def _chunks(tau: Float[Tensor, "lane n"]) -> Sequence[Tensor]:
-    """Lanes to run together: on a CPU as many as its cache holds, on a GPU all."""
-    lanes = torch.arange(len(tau), device=tau.device)
-    if tau.is_cuda:
-        return [lanes]
-    return lanes.split(max(1, _CACHED // max(1, tau.shape[-1]) ** 2))
 
 
 class _Run:
@@ -71,10 +60,10 @@ class _Run:
         self.change = tau.new_full((len(tau),), math.inf)
         self.sweeps = torch.zeros(len(tau), dtype=torch.long, device=tau.device)
 
-    def iterate(self, active: Tensor, tolerance: float, max_sweeps: int) -> None:
-        space = self.space if len(active) == len(self.tau) else self.space.select(active)
-        signs = self.signs[active]
-        walk = _Walk(torch.stack([self.tau[active], self.nu[active]], -2))
+    def iterate(self, tolerance: float, max_sweeps: int) -> None:
+        active = torch.arange(len(self.tau), device=self.tau.device)
+        space, signs = self.space, self.signs
+        walk = _Walk(torch.stack([self.tau, self.nu], -2))
         for sweep in range(1, max_sweeps + 1):
             tau, nu = walk.at.unbind(-2)
             mean, var, lower = space.marginals(tau, nu)

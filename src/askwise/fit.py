@@ -10,7 +10,7 @@ all certain before any is in.
 import copy
 import math
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, cast
 
 import torch
 from gpytorch.constraints import Interval
@@ -53,7 +53,7 @@ def fit(
 
     A name starts at the mode of the prior, with one lengthscale a dimension.  A GPyTorch kernel
     keeps its own priors if it has any; the three named ones have those above; any other has none.
-    Each lane has its own parameters.  The result is never worse than the start.
+    Each lane has its own parameters, and all are fitted.  The result is never worse than the start.
 
     >>> import askwise as aw
     >>> fitted = aw.fit(aw.Data.binary([[0.1], [0.3], [0.6], [0.8]], [0, 0, 1, 1]), "se")
@@ -85,7 +85,11 @@ def _one_per_lane(kernel: Kernel, data: Data) -> Kernel:
     """A copy in float64 with the data's lanes: a kernel without lanes is repeated for each."""
     copied = copy.deepcopy(kernel).to(device=data.points.device, dtype=torch.float64)
     if data.lanes and not copied.batch_shape:
-        copied = copied.expand_batch(data.lanes)
+        for part in copied.parameters():
+            part.data = part.data.expand(*data.lanes, *part.shape).clone()
+        for module in copied.modules():
+            if isinstance(module, Kernel):
+                module.batch_shape = data.lanes
     if any(part.shape[: len(data.lanes)] != data.lanes for part in copied.parameters()):
         raise ValueError(
             f"kernel must have the data's lanes, {tuple(data.lanes)}, or none, in all its parts; got "
@@ -97,8 +101,8 @@ def _one_per_lane(kernel: Kernel, data: Data) -> Kernel:
 class _Target:
     """Minus log evidence minus log prior of all lanes, in numbers that are free to move.
 
-    A parameter with a lower bound moves as the logarithm of what it has above it, so that steps
-    are relative, whatever GPyTorch's constraint does; any other moves as it is.
+    A positive parameter moves as its logarithm, or that of what it has above its lower bound, so
+    that steps are relative, whatever GPyTorch's constraint does; any other moves as it is.
     """
 
     def __init__(self, data: Data, kernel: Kernel, method: Method) -> None:
@@ -115,15 +119,20 @@ class _Target:
         return torch.cat([part.reshape(self.count, -1) for part in free], -1)
 
     def bounds(self, start: Float[Tensor, "lane k"]) -> tuple[Tensor, Tensor]:
-        """Of lengthscales and variances what inference was tested for; the start is always inside."""
+        """What inference was tested for and the constraints allow; the start is always inside."""
         lower, upper = torch.full_like(start, -math.inf), torch.full_like(start, math.inf)
         split = [part.numel() // self.count for part in self.kernel.parameters()]
-        columns = zip(self.names, lower.split(split, -1), upper.split(split, -1), strict=True)
-        for (name, low, high), constraint in zip(columns, self.constraints, strict=True):
+        columns = zip(
+            self.names, self.constraints, lower.split(split, -1), upper.split(split, -1), strict=True
+        )
+        for name, constraint, low, high in columns:
             limits = _BOUNDS.get(name.rpartition("raw_")[-1])
-            if limits is not None and _has_only_a_lower_bound(constraint):
+            if limits is not None and _scale_of(constraint) != "as it is":
                 low.fill_(math.log(limits[0]))
                 high.fill_(math.log(limits[1]))
+            if constraint is not None and not constraint.enforced:
+                low.copy_(low.maximum(_freed(constraint.lower_bound, constraint)))
+                high.copy_(high.minimum(_freed(constraint.upper_bound, constraint)))
         return lower.minimum(start), upper.maximum(start)
 
     def kernel_at(self, vector: Float[Tensor, "lane k"]) -> Kernel:
@@ -162,23 +171,28 @@ class _Target:
         return total
 
 
-def _has_only_a_lower_bound(constraint: Interval | None) -> bool:
-    return (
-        constraint is not None
-        and bool(torch.isfinite(constraint.lower_bound).all())
-        and bool(torch.isinf(constraint.upper_bound).all())
-    )
+def _scale_of(constraint: Interval | None) -> Literal["as it is", "logarithm", "logarithm above bound"]:
+    if constraint is None or not bool((constraint.lower_bound >= 0).all()):
+        return "as it is"
+    if not constraint.enforced:
+        return "logarithm"  # the search keeps to its bounds
+    return "logarithm above bound" if bool(torch.isinf(constraint.upper_bound).all()) else "as it is"
 
 
 def _freed(raw: Tensor, constraint: Interval | None) -> Tensor:
-    if constraint is None or not _has_only_a_lower_bound(constraint):
+    scale = _scale_of(constraint)
+    if scale == "as it is" or constraint is None:
         return raw
-    value = constraint.transform(raw) if constraint.enforced else raw
-    return (value - constraint.lower_bound).clamp_min(torch.finfo(value.dtype).tiny).log()
+    if scale == "logarithm":
+        return raw.log()
+    above = constraint.transform(raw) - constraint.lower_bound
+    return above.clamp_min(torch.finfo(above.dtype).tiny).log()
 
 
 def _stored(free: Tensor, constraint: Interval | None) -> Tensor:
-    if constraint is None or not _has_only_a_lower_bound(constraint):
+    scale = _scale_of(constraint)
+    if scale == "as it is" or constraint is None:
         return free
-    value = constraint.lower_bound + free.exp()
-    return constraint.inverse_transform(value) if constraint.enforced else value
+    if scale == "logarithm":
+        return free.exp()
+    return constraint.inverse_transform(constraint.lower_bound + free.exp())

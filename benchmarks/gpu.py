@@ -1,6 +1,6 @@
-"""Many lanes on a GPU, beside the same on one thread of the CPU: ``make bench-cuda``.
+"""Many lanes on a GPU, beside the same on one thread of the CPU: ``make bench-gpu``.
 
-The report goes to the terminal and to ``docs/bench-cuda.md``.
+The report goes to the terminal and to ``docs/bench-gpu.md``.
 """
 
 import platform
@@ -14,7 +14,7 @@ from core import answers, prior
 
 import askwise as aw
 
-REPORT = Path(__file__).parents[1] / "docs" / "bench-cuda.md"
+REPORT = Path(__file__).parents[1] / "docs" / "bench-gpu.md"
 SIZES = ((1, 80), (256, 80), (4096, 80), (1024, 200))
 ON_CPU = 32  # lanes that the CPU runs, to say what one takes
 LARGEST = 1e-9  # difference between the two that counts as equal
@@ -56,7 +56,7 @@ def main() -> None:
     lines = [
         "# EP for many lanes on a GPU",
         "",
-        f"`make bench-cuda`, {date.today()}; {torch.cuda.get_device_name()}; {versions}.",
+        f"`make bench-gpu`, {date.today()}; {torch.cuda.get_device_name()}; {versions}.",
         "",
         "Duels in 2-D under a fixed squared exponential, from scratch to a tolerance of 1e-8. The CPU runs",
         f"up to {ON_CPU} of the same lanes together on one thread. The last column is the largest difference",
