@@ -7,7 +7,10 @@
 '0.69'
 """
 
+from askwise import features as features
 from askwise import numerics as numerics
+from askwise import paths as paths
+from askwise import uncertainty as uncertainty
 from askwise.belief import Belief as Belief
 from askwise.data import Data as Data
 from askwise.fit import fit as fit

@@ -23,7 +23,7 @@ from askwise.normal import Last
 
 __all__ = ["Outcome", "Problem", "Space", "logdet", "scaled_change", "site_scale", "warm_sites"]
 
-_WEAK = 1e-4
+_WEAK = 1e-8
 _MANY, _THIN = 160, 0.6  # when a thin root is worth looking for, and how thin it must be
 
 
