@@ -42,12 +42,13 @@ def cholesky(
 
 
 def root(matrix: Float[Tensor, "*b n n"]) -> Float[Tensor, "*b n n"]:
-    """A matrix R with ``R R^T`` equal to this positive semidefinite one, however singular it is.
+    """The symmetric R with ``R R`` equal to this positive semidefinite matrix, however singular it is.
 
-    Eigenvalues that rounding turned negative count as zero.
+    It is unique, so that draws made with it do not hang on the signs of eigenvectors.  Eigenvalues
+    that rounding turned negative count as zero.
     """
     values, vectors = torch.linalg.eigh(matrix)
-    return vectors * values.clamp_min(0).sqrt()[..., None, :]
+    return (vectors * values.clamp_min(0).sqrt()[..., None, :]) @ vectors.mT
 
 
 def thin_root(matrix: Float[Tensor, "*b n n"]) -> Float[Tensor, "*b n r"]:
