@@ -36,8 +36,8 @@ def ep(
 ) -> Belief:
     """Posterior of f by expectation propagation, with evidence differentiable in the kernel.
 
-    ``tolerance``: the largest change of a site, times the standard deviation (for precisions: the
-    variance) of its row where that is above one, at which a lane is done.
+    ``tolerance``: the length of the change of all sites at which a lane is done, each times the
+    standard deviation (a precision: the variance) of its row where that is above one.
     ``warm``: an earlier belief whose answers are the first of ``data``.
     A lane that is not done after ``max_sweeps`` has ``converged`` false and its last sites.
     """
