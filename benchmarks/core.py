@@ -287,7 +287,7 @@ The answers are probit looks at a function drawn from the prior (squared exponen
 - EP, warm: the belief after n - 1 answers is known, and one is added. The peers begin again when the number
   of answers changes.
 - EP and Laplace stop when the scaled change of all sites is below 1e-8, or after 1000 sweeps
-  (Newton steps). Both peers compute Laplace's less accurate approximation: compare like with like by its column.
+  (Newton steps). Both peers compute Laplace's less accurate approximation: compare them with its column.
 - PairwiseGP (BoTorch) has the link Phi(difference / sqrt 2), so its variance is doubled. It works on the 2n
   points: `fsolve` to 1e-6 with at most 100 evaluations, then two Newton steps; the link's argument is
   clamped to [-3, 3]. It leaves the evidence and a matrix for predictions to later calls; ours are included.
