@@ -9,21 +9,10 @@ from torch import Tensor
 
 from askwise.features import Features, FourierFeatures, HilbertFeatures, features
 from askwise.kernels import Stationary, covariance, kernel
+from tensors import f64, seeded, uniform
 
 NAMES = ("se", "matern32", "matern52")
 each_name = pytest.mark.parametrize("name", NAMES)
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
-def uniform(*shape: int, seed: int = 0) -> Tensor:
-    return torch.rand(*shape, generator=seeded(seed), dtype=torch.float64)
-
-
-def f64(values: object) -> Tensor:
-    return torch.as_tensor(values, dtype=torch.float64)
 
 
 def prior(name: str = "se", lengthscale: object = 0.3, outputscale: object = 1.0) -> Stationary:

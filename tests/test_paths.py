@@ -12,23 +12,12 @@ from askwise.belief import Belief
 from askwise.features import Features, FourierFeatures, HilbertFeatures, features
 from askwise.kernels import Stationary
 from askwise.paths import Path, draw
+from tensors import f64, seeded, uniform
 
 DRAWS = 20_000
 VARIANCE = 2.0
 each_method = pytest.mark.parametrize("method", ["decoupled", "weight_space"])
 each_kind = pytest.mark.parametrize("kind", ["yes_no", "duel", "mixed"])
-
-
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
-def uniform(*shape: int, seed: int = 0) -> Tensor:
-    return torch.rand(*shape, generator=seeded(seed), dtype=torch.float64)
-
-
-def f64(values: object) -> Tensor:
-    return torch.as_tensor(values, dtype=torch.float64)
 
 
 def height(x: Tensor) -> Tensor:

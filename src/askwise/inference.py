@@ -34,7 +34,7 @@ def infer(
     """Posterior of f given answers and a prior; check ``belief.converged``.
 
     ``method``: ``"ep"``, the best of the fast ones; ``"laplace"``, for comparison; ``"gibbs"``,
-    exact up to Monte Carlo noise and a thousand times slower, with ``generators`` to draw from.
+    exact up to Monte Carlo noise and hundreds of times slower, with ``generators`` to draw from.
     ``warm``: an earlier belief about the first of these answers, to start from.
     ``tolerance`` and ``max_sweeps``: when to stop, by default what the method finds sensible.
 
