@@ -68,8 +68,8 @@ def test_the_posterior_is_the_beliefs_mean_and_covariance(lanes, batch):
     assert posterior.mean.dtype == torch.float64
     assert posterior.covariance_matrix.shape == (*shape, 4, 4)
     assert posterior.rsample(torch.Size([6])).shape == (6, *shape, 4, 1)
-    torch.testing.assert_close(posterior.mean[..., 0], about.mean(x), rtol=0, atol=0)
-    torch.testing.assert_close(posterior.covariance_matrix, about.cov(x), rtol=0, atol=0)
+    torch.testing.assert_close(posterior.mean[..., 0], about.mean(x), rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(posterior.covariance_matrix, about.cov(x), rtol=1e-12, atol=1e-14)
     torch.testing.assert_close(posterior.variance[..., 0], about.variance(x))
 
 

@@ -10,9 +10,15 @@
 from askwise import features as features
 from askwise import numerics as numerics
 from askwise import paths as paths
+from askwise import rules as rules
+from askwise import seeds as seeds
 from askwise import uncertainty as uncertainty
 from askwise.belief import Belief as Belief
 from askwise.data import Data as Data
 from askwise.fit import fit as fit
 from askwise.inference import infer as infer
 from askwise.kernels import kernel as kernel
+from askwise.loop import next_query as next_query
+from askwise.space import Real as Real
+from askwise.space import Space as Space
+from askwise.study import Study as Study

@@ -1,5 +1,6 @@
 """What is known of f: a Gaussian posterior that can be asked anywhere in the cube."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -10,6 +11,7 @@ from torch import Tensor
 from askwise.data import Data
 from askwise.kernels import Covariance
 from askwise.normal import success_probability
+from askwise.view import View
 
 __all__ = ["Belief"]
 
@@ -23,7 +25,7 @@ class Belief:
 
     A point costs O(p r), at most O(n^2), and no solve; everything is differentiable in x.
     Points ``x`` [.., q, d] broadcast with the lanes: for a belief with lanes, [q, d] asks all
-    lanes about the same points, [lane, q, d] each about its own.
+    lanes about the same points, [lane, q, d] each about its own, [s, lane, q, d] about s groups.
     """
 
     prior: Covariance
@@ -55,18 +57,21 @@ class Belief:
 
     def mean(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q"]:
         """Posterior mean of f."""
-        return self._weighted(self._cross(x))
+        return self._unfolded(self.view.mean_only().moments(self._folded(x))[0], x)
 
     def variance(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q"]:
         """Posterior variance of f."""
-        explained = (self._cross(x) @ self.factor).square().sum(-1)
-        return (self.prior.diagonal(x) - explained).clamp_min(0)
+        return self.moments(x)[1]
 
     def moments(self, x: Float[Tensor, "*b q d"]) -> tuple[Float[Tensor, "*c q"], Float[Tensor, "*c q"]]:
         """Posterior mean and variance, for little more than the price of the variance."""
-        cross = self._cross(x)
-        explained = (cross @ self.factor).square().sum(-1)
-        return self._weighted(cross), (self.prior.diagonal(x) - explained).clamp_min(0)
+        mean, var = self.view.moments(self._folded(x))
+        return self._unfolded(mean, x), self._unfolded(var, x)
+
+    @functools.cached_property
+    def view(self) -> View:
+        """The same mean and variance, ready to be searched."""
+        return View(self.prior, self.data.points, torch.cat([self.alpha[..., None], self.factor], -1))
 
     def cov(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q q"]:
         """Posterior covariance of f between the points of ``x``."""
@@ -74,20 +79,22 @@ class Belief:
 
     def joint(self, x: Float[Tensor, "*b q d"]) -> tuple[Float[Tensor, "*c q"], Float[Tensor, "*c q q"]]:
         """Posterior mean, and covariance between the points of ``x``."""
-        cross = self._cross(x)
-        explained = cross @ self.factor
-        return self._weighted(cross), self.prior.cross(x, x) - explained @ explained.mT
+        seen = self._cross(self._folded(x)) @ self.view.weights
+        seen = self._unfolded(seen.mT, x).mT
+        explained = seen[..., 1:]
+        return seen[..., 0], self.prior.cross(x, x) - explained @ explained.mT
 
     def difference(
         self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"]
     ) -> tuple[Float[Tensor, "*e q"], Float[Tensor, "*e q"]]:
         """Mean and variance of ``f(x) - f(other)``, point by point."""
         x, other = torch.broadcast_tensors(x, other)
-        cross = self._cross(x) - self._cross(other)
-        explained = (cross @ self.factor).square().sum(-1)
-        alone = self.prior.diagonal(x) + self.prior.diagonal(other)
-        apart = alone - 2 * self.prior.paired(x, other)
-        return self._weighted(cross), (apart - explained).clamp_min(0)
+        folded, against = self._folded(x), self._folded(other)
+        seen = (self._cross(folded) - self._cross(against)) @ self.view.weights
+        alone = self.prior.diagonal(folded) + self.prior.diagonal(against)
+        apart = alone - 2 * self.prior.paired(folded, against)
+        var = (apart - seen[..., 1:].square().sum(-1)).clamp_min(0)
+        return self._unfolded(seen[..., 0], x), self._unfolded(var, x)
 
     def success_probability(
         self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"] | None = None
@@ -99,5 +106,21 @@ class Belief:
     def _cross(self, x: Tensor) -> Tensor:
         return self.prior.cross(x, self.data.points)
 
-    def _weighted(self, cross: Tensor) -> Tensor:
-        return (cross @ self.alpha[..., None])[..., 0]
+    def _folded(self, x: Tensor) -> Tensor:
+        """Points [*s, *lane, q, d] as [*lane, s * q, d]: one product a lane instead of one a batch."""
+        extra = self._extra(x)
+        if extra <= 0:
+            return x
+        moved = x.movedim(tuple(range(extra)), tuple(range(-2 - extra, -2)))
+        return moved.flatten(-2 - extra, -2)
+
+    def _unfolded(self, values: Tensor, x: Tensor) -> Tensor:
+        """Values [.., s * q] of folded points as [*s, .., q]."""
+        extra = self._extra(x)
+        if extra <= 0:
+            return values
+        split = values.unflatten(-1, (*x.shape[:extra], x.shape[-2]))
+        return split.movedim(tuple(range(-1 - extra, -1)), tuple(range(extra)))
+
+    def _extra(self, x: Tensor) -> int:
+        return x.ndim - self.data.points.ndim

@@ -7,6 +7,7 @@ those of u, which is a normal truncated to an orthant, drawn one coordinate at a
 """
 
 import math
+from dataclasses import replace
 
 import torch
 from gpytorch.kernels import Kernel
@@ -20,7 +21,7 @@ from askwise.normal import log_ndtr, ndtr
 from askwise.seeds import Generators, generator, rand
 from askwise.sites import Outcome, Problem
 
-__all__ = ["gibbs", "truncated_normal"]
+__all__ = ["gibbs", "hallucinated", "truncated_normal"]
 
 _WARM_UP = 0.2  # share of the sweeps that is thrown away
 _FAR = 30.0  # beyond it the tail is exponential to 1e-3 of its own width, and ndtr nears underflow
@@ -55,7 +56,8 @@ def gibbs(
         signs, cov = problem.data.signs, problem.G.clone()
         cov.diagonal(dim1=-2, dim2=-1).add_(1.0)
         lower, _ = cholesky(signs[..., None] * cov * signs[..., None, :])
-        start, evidence = _sequential_draws(lower, chains, source)
+        start, weight = _sequential(lower, chains, source)
+        evidence = weight.logsumexp(-1) - math.log(chains)
         precision = torch.cholesky_inverse(lower)
         mean, spread, reduction = _orthant_moments(precision, start, max_sweeps, source)
         alpha, factor = _gaussian_of(problem.data, lower, mean, spread)
@@ -65,6 +67,33 @@ def gibbs(
     return problem.belief(alpha, factor, outcome)
 
 
+def hallucinated(belief: Belief, generators: Generators, sweeps: int = 20, tries: int = 64) -> Belief:
+    """The belief if the reactions behind the answers were known, for one draw of them.
+
+    A reaction is f (or its difference) with a standard normal error, of which the answer tells the
+    sign.  The draw is picked among ``tries`` sequential ones by their weight, and then
+    improved by ``sweeps`` of Gibbs sampling.
+    """
+    problem = Problem.under(belief.data, belief.prior)
+    with torch.no_grad():
+        signs, cov = problem.data.signs, problem.G.clone()
+        cov.diagonal(dim1=-2, dim2=-1).add_(1.0)
+        lower, _ = cholesky(signs[..., None] * cov * signs[..., None, :])
+        w, weight = _sequential(lower, tries, generators)
+        # the largest of log weight + Gumbel noise is a draw by weight
+        noise = -(-rand(generators, w.shape[:-2], tries, like=w).log()).log()
+        picked = (weight + noise).argmax(-1)[..., None, None].expand(*w.shape[:-2], 1, w.shape[-1])
+        w = _swept(torch.cholesky_inverse(lower), w.gather(-2, picked), sweeps, generators)[..., 0, :]
+        y = signs[..., None]
+        pull = torch.cholesky_solve(w[..., None], lower)
+        eye = torch.eye(lower.shape[-1], dtype=w.dtype, device=w.device).expand_as(lower)
+        factor = torch.linalg.solve_triangular(lower.mT, eye, upper=True)
+        alpha, factor = problem.data.spread(y * pull)[..., 0], problem.data.spread(y * factor)
+    if not belief.data.lanes:
+        alpha, factor = alpha[0], factor[0]
+    return replace(belief, alpha=alpha, factor=factor)
+
+
 def truncated_normal(bound: Float[Tensor, "*b"], uniform: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """Standard normals above ``bound``, by inversion of ``uniform``."""
     near = -torch.special.ndtri(uniform * ndtr(-bound))
@@ -72,8 +101,8 @@ def truncated_normal(bound: Float[Tensor, "*b"], uniform: Float[Tensor, "*b"]) -
     return torch.where(bound < _FAR, near, far).maximum(bound)
 
 
-def _sequential_draws(lower: Tensor, chains: int, source: Generators) -> tuple[Tensor, Tensor]:
-    """Draws above zero, one coordinate after the other, and the log probability of the orthant."""
+def _sequential(lower: Tensor, chains: int, source: Generators) -> tuple[Tensor, Tensor]:
+    """Draws above zero, one coordinate after the other, and their log weights."""
     lanes, n = lower.shape[:-2], lower.shape[-1]
     noise = lower.new_zeros(*lanes, chains, n)
     weight = lower.new_zeros(*lanes, chains)
@@ -81,24 +110,19 @@ def _sequential_draws(lower: Tensor, chains: int, source: Generators) -> tuple[T
         bound = -(noise[..., :i] @ lower[..., i, :i, None])[..., 0] / lower[..., i, i, None]
         weight = weight + log_ndtr(-bound)
         noise[..., i] = truncated_normal(bound, rand(source, lanes, chains, like=lower))
-    return noise @ lower.mT, weight.logsumexp(-1) - math.log(chains)
+    return noise @ lower.mT, weight
 
 
 def _orthant_moments(
     precision: Tensor, w: Tensor, sweeps: int, source: Generators
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Mean and covariance of a normal restricted to positive values, and the chains' disagreement."""
-    lanes, chains, n = w.shape[:-2], w.shape[-2], w.shape[-1]
-    scale = precision.diagonal(dim1=-2, dim2=-1).rsqrt()
+    lanes, n, chains = w.shape[:-2], w.shape[-1], w.shape[-2]
     warm_up = int(_WARM_UP * sweeps)
     kept = sweeps - warm_up
     total, square, outer = torch.zeros_like(w), torch.zeros_like(w), torch.zeros_like(precision)
     for sweep in range(sweeps):
-        uniform = rand(source, lanes, n, chains, like=w)
-        for i in range(n):
-            sd = scale[..., i, None]
-            centre = w[..., i] - (w @ precision[..., :, i, None])[..., 0] * sd.square()
-            w[..., i] = centre + sd * truncated_normal(-centre / sd, uniform[..., i, :])
+        w = _swept(precision, w, 1, source)
         if sweep >= warm_up:
             total, square, outer = total + w, square + w.square(), outer + w.mT @ w
     each = total / kept
@@ -109,6 +133,19 @@ def _orthant_moments(
         return mean, spread, mean.new_zeros(lanes)
     reduction = ((within + each.var(-2)) / within).sqrt() - 1
     return mean, spread, reduction.amax(-1)
+
+
+def _swept(precision: Tensor, w: Tensor, sweeps: int, source: Generators) -> Tensor:
+    """The draws after so many sweeps of Gibbs sampling over their coordinates."""
+    w, (chains, n) = w.clone(), w.shape[-2:]
+    scale = precision.diagonal(dim1=-2, dim2=-1).rsqrt()
+    for _ in range(sweeps):
+        uniform = rand(source, w.shape[:-2], n, chains, like=w)
+        for i in range(n):
+            sd = scale[..., i, None]
+            centre = w[..., i] - (w @ precision[..., :, i, None])[..., 0] * sd.square()
+            w[..., i] = centre + sd * truncated_normal(-centre / sd, uniform[..., i, :])
+    return w
 
 
 def _gaussian_of(data: Data, lower: Tensor, mean: Tensor, spread: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,9 +8,9 @@ GPyTorch kernel is called as it is.
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import gpytorch
 import scipy.optimize
@@ -20,11 +20,13 @@ from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from jaxtyping import Float
 from torch import Tensor
 
+from askwise.normal import last
 from askwise.seeds import Generators, randn
 
 __all__ = ["Covariance", "Name", "Stationary", "covariance", "kernel"]
 
 Name = Literal["se", "matern32", "matern52"]
+Pull = Callable[[Tensor], Tensor]
 _NU: dict[Name, float] = {"se": math.inf, "matern32": 1.5, "matern52": 2.5}
 _NAME = {nu: name for name, nu in _NU.items()}
 
@@ -149,7 +151,7 @@ class Stationary:
     @property
     def lanes(self) -> torch.Size:
         """Shape of the lanes of the parameters: empty if all lanes share them."""
-        return torch.broadcast_shapes(self.lengthscale.shape[:-1], self.outputscale.shape)
+        return self.outputscale.shape
 
     def each_lane(self) -> "list[Stationary]":
         """The kernel of every lane on its own."""
@@ -166,18 +168,30 @@ class Stationary:
     def cross(self, x: Tensor, y: Tensor) -> Tensor:
         """Covariance between every point of ``x`` and every point of ``y``."""
         length = self.lengthscale[..., None, :]
-        r = torch.cdist(x / length, y / length, compute_mode="donot_use_mm_for_euclid_dist")
-        return self.outputscale[..., None, None] * _correlation(self.name, r)
+        correlation: Tensor = _Correlation.apply(x / length, y / length, self.name)  # type: ignore[no-untyped-call]
+        return self.outputscale[..., None, None] * correlation
+
+    def cross_with_pull(self, x: Tensor, y: Tensor) -> tuple[Tensor, Pull]:
+        """Covariance, and what turns slopes in it into slopes in ``x``; autograd does not follow."""
+        length, scale = self.lengthscale[..., None, :], self.outputscale[..., None, None]
+        x, y = x / length, y / length
+        r = _distance(x, y)
+
+        def pull(slope: Tensor) -> Tensor:
+            return _slope_in_first(x, y, _steepness(self.name, r).mul_(slope)) * (scale / length)
+
+        return _correlation(self.name, r).mul_(scale), pull
 
     def diagonal(self, x: Tensor) -> Tensor:
         """Variance at every point of ``x``."""
-        shape = torch.broadcast_shapes(x.shape[:-2], self.lanes)
-        return self.outputscale[..., None].expand(*shape, x.shape[-2])
+        return self.outputscale[..., None] * x.new_ones(x.shape[:-1])
 
     def paired(self, x: Tensor, y: Tensor) -> Tensor:
         """Covariance of each point of ``x`` with its partner in ``y``."""
-        r = torch.linalg.vector_norm((x - y) / self.lengthscale[..., None, :], dim=-1)
-        return self.outputscale[..., None] * _correlation(self.name, r)
+        length = self.lengthscale[..., None, :]
+        first, second = (part[..., None, :] for part in torch.broadcast_tensors(x / length, y / length))
+        correlation: Tensor = _Correlation.apply(first, second, self.name)  # type: ignore[no-untyped-call]
+        return self.outputscale[..., None] * correlation[..., 0, 0]
 
     def detached(self) -> "Stationary":
         """A copy without gradients in its parameters."""
@@ -232,16 +246,55 @@ class Stationary:
         return float(scipy.optimize.brentq(excess, 0.0, 100.0))
 
 
+class _Correlation(torch.autograd.Function):
+    """Correlation of every point of x with every point of y, in units of the lengthscale."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor, name: Name) -> Tensor:
+        r = _distance(x, y)
+        ctx.save_for_backward(x, y, r)
+        ctx.name = name
+        return _correlation(name, r)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        x, y, r = ctx.saved_tensors
+        pull = last(_steepness(ctx.name, r), x, y) * grad
+        by_x = _slope_in_first(x, y, pull).sum_to_size(x.shape) if ctx.needs_input_grad[0] else None
+        by_y = _slope_in_first(y, x, pull.mT).sum_to_size(y.shape) if ctx.needs_input_grad[1] else None
+        return by_x, by_y, None
+
+
+def _distance(x: Tensor, y: Tensor) -> Tensor:
+    return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
+
+
+def _slope_in_first(x: Tensor, y: Tensor, pull: Tensor) -> Tensor:
+    """Sum over y of ``pull * (x - y)``."""
+    return pull.sum(-1, keepdim=True) * x - pull @ y
+
+
 def _check_share(what: str, value: float) -> None:
     if not 0 < value < 1:
         raise ValueError(f"{what} must lie between 0 and 1; got {value:g}. Choose a smaller tolerance.")
 
 
 def _correlation(name: Name, r: Tensor) -> Tensor:
+    # in place: with hundreds of candidates most of the time is memory
     if name == "se":
-        return torch.exp(-r.square() / 2)
+        return r.square().mul_(-0.5).exp_()
+    scaled = r * (math.sqrt(3) if name == "matern32" else math.sqrt(5))
+    decay = scaled.neg().exp_()
     if name == "matern32":
-        scaled = math.sqrt(3) * r
-        return (1 + scaled) * torch.exp(-scaled)
-    scaled = math.sqrt(5) * r
-    return (1 + scaled + scaled.square() / 3) * torch.exp(-scaled)
+        return decay.mul_(scaled.add_(1))
+    return decay.mul_(torch.addcmul(scaled, scaled, scaled, value=1 / 3).add_(1))
+
+
+def _steepness(name: Name, r: Tensor) -> Tensor:
+    """Derivative of the correlation in r, divided by r: finite at 0, where the points meet."""
+    if name == "se":
+        return r.square().mul_(-0.5).exp_().neg_()
+    if name == "matern32":
+        return (r * -math.sqrt(3)).exp_().mul_(-3)
+    scaled = r * math.sqrt(5)
+    return scaled.neg().exp_().mul_(scaled.add_(1)).mul_(-5 / 3)

@@ -14,10 +14,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 __all__ = [
-    "Last",
     "binary_entropy",
+    "deviation",
     "gauss_legendre",
     "hazard",
+    "last",
     "log_ndtr",
     "ndtr",
     "owens_t",
@@ -29,33 +30,40 @@ _SQRT_HALF = math.sqrt(0.5)
 _SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
 _DEEP = -5.0  # below it the direct difference z + hazard loses more than 1e-13
 _TERMS = 20  # of the continued fraction: 2e-14 there, and fewer would do further down
+_SMALLEST_VARIANCE = 1e-300
 _NINE_SIGMA = 9.0  # exp(-81/2) < 3e-18: what lies beyond is below rounding
 
 
 def gauss_legendre(count: int, like: Tensor) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
     """Nodes and weights of Gauss-Legendre quadrature on [0, 1], in the type of ``like``."""
-    nodes, weights = _leggauss(count)
-    return like.new_tensor((nodes + 1) / 2), like.new_tensor(weights / 2)
+    return _gauss_legendre(count, like.dtype, like.device)
 
 
-_leggauss = functools.cache(np.polynomial.legendre.leggauss)
+@functools.cache  # making the tensors anew takes as long as using them
+def _gauss_legendre(count: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    options: dict[str, Any] = {"dtype": dtype, "device": device}
+    return torch.tensor((nodes + 1) / 2, **options), torch.tensor(weights / 2, **options)
 
 
-class Last(torch.autograd.Function):
-    """``Last.apply(slope, *inputs)`` is a slope whose own slope in the inputs is refused.
+def last(slope: Tensor, *inputs: Tensor) -> Tensor:
+    """A slope computed by hand, whose own slope in the inputs is refused.
 
-    For functions whose derivative is computed by hand: without this, a second derivative would
-    silently take the first for a constant.
+    Without this, a second derivative would silently take the first for a constant.
     """
+    if not torch.is_grad_enabled():  # nobody asks for a second derivative
+        return slope
+    refused: Tensor = _Last.apply(slope, *inputs)  # type: ignore[no-untyped-call]
+    return refused
 
+
+class _Last(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, slope: Tensor, *inputs: Tensor) -> Tensor:
-        """The slope as it is."""
         return slope.clone()
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> None:
-        """Refuse."""
         raise RuntimeError(
             "derivative of this function must be of first order; got a request for the second. "
             "Use finite differences of the first."
@@ -158,6 +166,11 @@ def success_probability(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -
     above 1e-296.
     """
     return ndtr(mean / (1 + var).sqrt())
+
+
+def deviation(var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    """Square root of a variance, with a finite slope where the variance is zero."""
+    return var.clamp_min(_SMALLEST_VARIANCE).sqrt()
 
 
 def binary_entropy(z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:

@@ -19,7 +19,7 @@ from askwise.belief import Belief
 from askwise.data import Data
 from askwise.kernels import Covariance, Stationary, covariance
 from askwise.linalg import cholesky, root, thin_root
-from askwise.normal import Last
+from askwise.normal import last
 
 __all__ = ["Outcome", "Problem", "Space", "logdet", "scaled_change", "site_scale", "warm_sites"]
 
@@ -61,18 +61,22 @@ class Problem:
 
     @classmethod
     def of(cls, data: Data, kernel: Kernel) -> "Problem":
+        """The problem of these answers under the prior of a kernel."""
+        if kernel.batch_shape not in (torch.Size(), data.lanes):
+            raise ValueError(
+                f"kernel must have no lanes or those of the data, {tuple(data.lanes)}; got "
+                f"{tuple(kernel.batch_shape)}. Give data and kernel the same first dimension."
+            )
+        return cls.under(data, covariance(kernel))
+
+    @classmethod
+    def under(cls, data: Data, prior: Covariance) -> "Problem":
         """The problem of these answers under this prior."""
-        prior = covariance(kernel)
         d, dims = data.points.shape[-1], prior.lengthscale.shape[-1] if isinstance(prior, Stationary) else 1
         if dims not in (1, d):
             raise ValueError(
                 f"kernel must have one lengthscale or one for each of the {d} dimensions; got {dims}. "
                 "Give as many as the points have coordinates."
-            )
-        if kernel.batch_shape not in (torch.Size(), data.lanes):
-            raise ValueError(
-                f"kernel must have no lanes or those of the data, {tuple(data.lanes)}; got "
-                f"{tuple(kernel.batch_shape)}. Give data and kernel the same first dimension."
             )
         K = prior.cross(data.points, data.points)
         if not K.isfinite().all():
@@ -156,7 +160,7 @@ class _Evidence(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
         K, alpha, slope, factor = ctx.saved_tensors
         outer = alpha[..., None] * slope[..., None, :]
-        by_K = Last.apply((outer + outer.mT) / 4 - factor @ factor.mT / 2, K)  # type: ignore[no-untyped-call]
+        by_K = last((outer + outer.mT) / 4 - factor @ factor.mT / 2, K)
         return grad[..., None, None] * by_K, None, None, None, None
 
 

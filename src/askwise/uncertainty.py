@@ -22,10 +22,10 @@ from torch import Tensor
 
 from askwise.belief import Belief
 from askwise.normal import (
-    Last,
     binary_entropy,
     gauss_legendre,
     hazard,
+    last,
     ndtr,
     owens_t,
     success_probability,
@@ -36,6 +36,7 @@ __all__ = [
     "aleatoric_entropy",
     "aleatoric_variance",
     "decompose",
+    "epistemic_deviation",
     "epistemic_variance",
     "houlsby_information",
     "log_epistemic_variance",
@@ -103,35 +104,34 @@ def log_epistemic_variance(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]
     return result
 
 
+def epistemic_deviation(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
+    """Standard deviation of the success rate, with a finite slope where ``var`` is zero."""
+    return torch.exp(0.5 * log_epistemic_variance(mean, var.clamp_min(1e-300)))
+
+
 def _scaled_integrals(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     r"""``h^2``, ``a`` and the integrals over [a, 1] of ``e(u) / (1 + u^2)`` and ``e(u)``.
 
     Here :math:`e(u) = e^{-h^2 (u^2 - a^2) / 2}` falls from 1, and is cut where it is below rounding.
     """
     nodes, weights = gauss_legendre(_NODES, mean)
-    h2 = (mean / (1 + var).sqrt()).square()
+    h2 = mean.square() / (1 + var)
     a = (1 + 2 * var).rsqrt()
-    whole = 2 * var / ((1 + 2 * var) * (1 + a))  # 1 - a
+    whole = 2 * var * a.square() / (1 + a)  # 1 - a
     visible = 2 * _REACH / h2.clamp_min(1e-290)
     width = torch.minimum(whole, visible / ((a.square() + visible).sqrt() + a))
     step = width[..., None] * nodes
-    fall = torch.exp(-h2[..., None] * step * (a[..., None] + step / 2)) * weights
-    by_angle = fall / (1 + (a[..., None] + step).square())
-    return h2, a, width * by_angle.sum(-1), width * fall.sum(-1)
+    middle = torch.add(a[..., None], step, alpha=0.5)
+    fall = (step * middle).mul_(-h2[..., None]).exp_()
+    by_angle = fall / torch.add(a[..., None], step).square_().add_(1)
+    return h2, a, width * (by_angle @ weights), width * (fall @ weights)
 
 
-def _slopes(
-    mean: Tensor, var: Tensor, h2: Tensor, a: Tensor, plain: Tensor, factor: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Derivatives in mean and var of the scaled integral with its exponential, times a factor."""
-    by_mean = -mean / (1 + var) * plain
-    by_var = h2 * plain / (2 * (1 + var)) + a.pow(3) / (1 + a.square())
-    return _last(factor * by_mean, mean, var), _last(factor * by_var, mean, var)
-
-
-def _last(slope: Tensor, *inputs: Tensor) -> Tensor:
-    refused: Tensor = Last.apply(slope, *inputs)  # type: ignore[no-untyped-call]
-    return refused
+def _slopes(mean: Tensor, var: Tensor, h2: Tensor, a: Tensor, plain: Tensor) -> tuple[Tensor, Tensor]:
+    """Derivatives in mean and var of the scaled integral times its exponential, without the latter."""
+    share = plain / (1 + var)
+    by_var = torch.addcmul(a.pow(3) / (1 + a.square()), h2, share, value=0.5)
+    return last(-mean * share, mean, var), last(by_var, mean, var)
 
 
 class _EpistemicVariance(torch.autograd.Function):
@@ -144,7 +144,9 @@ class _EpistemicVariance(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        by_mean, by_var = _slopes(*ctx.saved_tensors)
+        *parts, factor = ctx.saved_tensors
+        by_mean, by_var = _slopes(*parts)
+        grad = grad * factor
         return grad * by_mean, grad * by_var
 
 
@@ -152,12 +154,14 @@ class _LogEpistemicVariance(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, mean: Tensor, var: Tensor) -> Tensor:
         h2, a, by_angle, plain = _scaled_integrals(mean, var)
-        ctx.save_for_backward(mean, var, h2, a, plain, 1 / by_angle)
-        return (by_angle / math.pi).log() - mean.square() / (1 + 2 * var)
+        ctx.save_for_backward(mean, var, h2, a, plain, by_angle)
+        return (by_angle / math.pi).log() - mean.square() * a.square()
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        by_mean, by_var = _slopes(*ctx.saved_tensors)
+        *parts, by_angle = ctx.saved_tensors
+        by_mean, by_var = _slopes(*parts)
+        grad = grad / by_angle
         return grad * by_mean, grad * by_var
 
 
@@ -227,9 +231,9 @@ class _EntropyIntegral(torch.autograd.Function):
         h, start, end, factor, by_h = ctx.saved_tensors
         _, need_start, need_end = ctx.needs_input_grad
         inputs = (h, start, end)
-        by_start = _last(-factor * _expected_rate(h, start)[0], *inputs) * grad if need_start else None
-        by_end = _last(factor * _expected_rate(h, end)[0], *inputs) * grad if need_end else None
-        return _last(by_h, *inputs) * grad, by_start, by_end
+        by_start = last(-factor * _expected_rate(h, start)[0], *inputs) * grad if need_start else None
+        by_end = last(factor * _expected_rate(h, end)[0], *inputs) * grad if need_end else None
+        return last(by_h, *inputs) * grad, by_start, by_end
 
 
 def _expected_rate(h: Tensor, gap: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,68 @@
+"""One step of the loop: what is believed after these answers, and what to ask next."""
+
+from dataclasses import dataclass
+
+import torch
+from gpytorch.kernels import Kernel
+from jaxtyping import Float
+from torch import Tensor
+
+from askwise.belief import Belief
+from askwise.data import Data
+from askwise.inference import Method, infer
+from askwise.rules import Rule
+from askwise.search import Search
+from askwise.seeds import Generators
+
+__all__ = ["Query", "next_query"]
+
+_TOLERANCE = 1e-6  # of EP: a hundred times below what would move a question visibly
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question, and the belief that it was chosen by."""
+
+    points: Float[Tensor, "*lane m d"]
+    belief: Belief
+
+
+def next_query(
+    data: Data,
+    rule: Rule,
+    kernel: Kernel,
+    m: int,
+    source: Generators,
+    *,
+    method: Method = "ep",
+    warm: Belief | None = None,
+) -> Query:
+    """The question to ask after these answers: ``m`` points of the unit cube for each lane.
+
+    A function of its arguments alone: the same answers, rule, kernel and state of ``source`` give the
+    same question, and a lane with a generator of its own is asked what it would be asked alone.
+    ``warm``, an earlier belief about the first of the answers, saves time and moves a question by no
+    more than the tolerance of inference.
+
+    >>> import askwise as aw
+    >>> data = aw.Data.duels([[[0.2], [0.6]], [[0.6], [0.9]]], [0, 1])
+    >>> query = next_query(data, aw.rules.parse("muc"), aw.kernel("se", 0.3), 2, aw.seeds.generator(0))
+    >>> query.points.shape
+    torch.Size([2, 1])
+    """
+    _check_size(rule, m)
+    tolerance = _TOLERANCE if method == "ep" else None
+    generators = source if method == "gibbs" else None
+    belief = infer(data, kernel, method, warm=warm, tolerance=tolerance, generators=generators)
+    with torch.no_grad():
+        return Query(rule.ask(belief, m, Search.around(belief, source)), belief)
+
+
+def _check_size(rule: Rule, m: int) -> None:
+    kind = "binary" if m == 1 else "duel" if m == 2 else "batch"
+    if m < 1 or kind not in rule.asks:
+        kinds = ", ".join(sorted(rule.asks))
+        raise ValueError(
+            f"rule {rule} must be used for what it asks ({kinds}); got m = {m}. "
+            "One point is a yes/no question, two are a duel, more are a batch."
+        )

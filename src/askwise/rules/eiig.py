@@ -1,0 +1,54 @@
+"""Probability to beat the champion, and information about it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from askwise.belief import Belief
+from askwise.normal import log_ndtr
+from askwise.rules.base import Asks, Rule
+from askwise.search import Search
+from askwise.uncertainty import houlsby_information
+
+__all__ = ["ExpectedImprovementInformationGain"]
+
+
+@dataclass(frozen=True)
+class ExpectedImprovementInformationGain(Rule):
+    r"""Pit the champion against a point that may beat it in a duel that tells much.
+
+    .. math:: x_1 = \arg\max_x \mu_f(x), \qquad
+        x_2 = \arg\max_x \; k \log \mathbb E[\Phi(f(x) - f(x_1))] + I(c, f(x) - f(x_1))
+
+    The paper's table prints minus the information I, which makes the champion duel with itself; that
+    is ``sign=-1``, and such duels are then asked as they come.  Rewarding information is the rule's
+    stated purpose and the default.  I is the approximation of Houlsby et al., at most 0.002 nats low.
+    """
+
+    k: float = 0.5
+    sign: Literal[1, -1] = 1
+
+    key = "eiig"
+    title = "Expected improvement with information gain"
+    asks = frozenset({Asks.DUEL})
+    source = "Benavoli, Azzimonti & Piga (2020); Fauvel & Chalk (2021), supplement, table 1"
+    cost = "a search of the mean, and one of mean and variance"
+
+    def __post_init__(self) -> None:
+        """Refuse another sign."""
+        if self.sign not in (1, -1):
+            raise ValueError(f"sign must be 1 or -1; got {self.sign!r}. 1 rewards information.")
+
+    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+        """The champion and its rival."""
+        champion = search.champion(belief)
+        rival = search.argmax(belief.view.against(champion).score(self.score))
+        return torch.cat([champion, rival], -2)
+
+    def score(self, mean: Tensor, var: Tensor) -> Tensor:
+        """From mean and variance of the difference to the champion."""
+        promise = log_ndtr(mean * torch.rsqrt(1 + var))
+        return self.k * promise + self.sign * houlsby_information(mean, var)

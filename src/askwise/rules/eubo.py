@@ -1,0 +1,47 @@
+"""Expected utility of the better of two."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from askwise.belief import Belief
+from askwise.improvement import expected_best
+from askwise.rules.base import Asks, Rule
+from askwise.search import Search
+
+__all__ = ["ExpectedUtilityOfBestOption"]
+
+
+@dataclass(frozen=True)
+class ExpectedUtilityOfBestOption(Rule):
+    r"""Ask for the duel whose better member is expected to be best.
+
+    .. math:: (x_1, x_2) = \arg\max \; \mathbb E[\max(f(x_1), f(x_2))]
+        = \arg\max \; \mu_2 + \mathbb E[(f(x_1) - f(x_2))_+]
+
+    Analytic, and one step optimal where answers have no noise (Astudillo et al., 2023).  Both points are
+    searched together, from pairs of the champion with every candidate and from pairs of candidates.
+    A duel of a point with itself gains nothing over its mean and is never the best.
+    """
+
+    key = "eubo"
+    title = "Expected utility of the best option"
+    asks = frozenset({Asks.DUEL})
+    source = "Lin, Astudillo, Frazier & Bakshy (2022); Astudillo et al. (2023), qEUBO"
+    cost = "a search of the mean, and one of a pair's joint mean and covariance"
+
+    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+        """The two points."""
+        champion = search.champion(belief)
+        others = search.spread(search.candidates).movedim(-2, 0)[..., None, :]
+        others = others.expand(-1, *champion.shape)
+        pairs = torch.cat([champion.expand_as(others), others], -2)
+        return search.argmax(lambda x: self.score(belief, x), q=2, extra=pairs)
+
+    def score(self, belief: Belief, x: Float[Tensor, "*b 2 d"]) -> Float[Tensor, "*b"]:
+        """Expected utility of the better of each pair."""
+        mean, cov = belief.joint(x)
+        var = cov[..., 0, 0] + cov[..., 1, 1] - 2 * cov[..., 0, 1]
+        return expected_best(mean[..., 0], mean[..., 1], var)
