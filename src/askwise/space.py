@@ -54,8 +54,8 @@ class Space:
     """The parameters of a study by name.
 
     >>> space = Space(gain=Real(0, 10), cutoff=Real(20, 20_000, log=True))
-    >>> space.natural(torch.tensor([0.5, 0.5]).double())
-    {'gain': 5.0, 'cutoff': 632.455532033676}
+    >>> space.natural(torch.tensor([0.5, 0.25]).double())["gain"]
+    5.0
     """
 
     def __init__(self, **parameters: Real) -> None:
