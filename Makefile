@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow check format bench-core bench-accuracy bench-gpu clean
+.PHONY: docs demo test test-slow check format bench-core bench-accuracy bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -28,6 +28,9 @@ format: $(READY)
 
 bench-core: $(READY)  ## speed and memory beside BoTorch and scikit-learn
 	$(RUN) benchmarks/core.py
+
+docs: $(READY)  ## the page of rules and the figures, from the code
+	$(RUN) docs/build.py
 
 bench-accuracy: $(READY)  ## EP and Laplace beside long Monte Carlo
 	$(RUN) benchmarks/accuracy.py

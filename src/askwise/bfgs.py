@@ -1,18 +1,29 @@
 """Minimisation of many small smooth problems at once, within bounds."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-__all__ = ["Objective", "minimize"]
+__all__ = ["Objective", "Rivals", "minimize"]
 
 Objective = Callable[[Tensor], tuple[Tensor, Tensor]]
 _ENOUGH = 1e-4  # share of the predicted decrease that a step must bring (Armijo)
 _HOPE = 3.0  # a lane goes on if so many times the gain it can expect would make it the best
 _FASTER = 4.0
+_FLAT = 1e-12  # of an inverse curvature, below which it is taken for negative
 _SHORTEST = 1e-6  # share of the first try below which a direction is given up
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """``count`` lanes in a row compete; after ``trial`` steps only the best ``left`` go on."""
+
+    count: int
+    left: int
+    trial: int
 
 
 def minimize(  # noqa: PLR0913
@@ -26,8 +37,8 @@ def minimize(  # noqa: PLR0913
     value_tolerance: float = 0.0,
     longest_step: float = 2.0,
     inverse: Float[Tensor, "lane k k"] | None = None,
-    rivals: int = 1,
-) -> tuple[Float[Tensor, "lane k"], Float[Tensor, " lane"]]:
+    rivals: Rivals | None = None,
+) -> tuple[Float[Tensor, "left k"], Float[Tensor, " left"]]:
     """Local minimiser of each lane and its value, by projected BFGS; never worse than ``start``.
 
     ``objective`` maps [lane, k] to values [lane] and gradients [lane, k]; a value that is not
@@ -36,22 +47,31 @@ def minimize(  # noqa: PLR0913
     along the gradient helps any more; done lanes stay where they are.  Each evaluation is one step of
     every lane: forward, or a shorter one where the last went too far.
 
-    ``inverse``: what is known of the inverse Hessian at the start.  ``rivals``: so many lanes in a row
-    look for one and the same minimum; one that is far behind the best of them gives up.
+    ``inverse``: what is known of the inverse Hessian at the start.  ``rivals``: groups of lanes look for
+    one and the same minimum; those far behind give up, and only some are returned.
     Source: Bertsekas (1982), SIAM J. Control Optim. 20, for the treatment of the bounds.
     """
     with torch.no_grad():
         x = start.clamp(lower, upper)
         lanes = _Lanes(objective, x, lower, upper, inverse, longest_step)
-        for _ in range(max_steps):
-            if not lanes.look(gradient_tolerance, rivals):
+        for number in range(max_steps):
+            if rivals is not None and number == rivals.trial:
+                lanes.keep(rivals)
+                rivals = replace(rivals, count=rivals.left)
+            if not lanes.look(gradient_tolerance, 1 if rivals is None else rivals.count):
                 break
             lanes.step(value_tolerance)
+        if rivals is not None and rivals.count > rivals.left:
+            lanes.keep(rivals)
         return lanes.x, lanes.value
 
 
 class _Lanes:
-    """The state of all lanes between two evaluations."""
+    """The state of all lanes between two evaluations.
+
+    A study is a handful of lanes, and then every tensor operation costs the same 2 us, whatever it
+    does; so this counts operations.
+    """
 
     def __init__(
         self,
@@ -65,78 +85,90 @@ class _Lanes:
         self.objective, self.lower, self.upper, self.longest = objective, lower, upper, longest
         self.x = x
         self.value, self.grad = self.evaluated(x)
-        self.unit = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device).expand(*x.shape, -1)
         self.running = torch.ones_like(self.value, dtype=torch.bool)
+        self.share = torch.ones_like(self.value)
         # nothing is known of a fresh lane's curvature: it goes downhill
         self.fresh = self.running if inverse is None else ~self.running
-        self.inverse = self.unit if inverse is None else inverse
-        self.share = torch.ones_like(self.value)
+        self.some_fresh = inverse is None
+        self.unit = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
+        self.inverse = self.unit.expand(*x.shape, -1) if inverse is None else inverse
 
     def evaluated(self, x: Tensor) -> tuple[Tensor, Tensor]:
         with torch.enable_grad():
             return self.objective(x)
 
+    def keep(self, rivals: Rivals) -> None:
+        """Go on with the best of each group of rivals alone."""
+        best = self.value.view(-1, rivals.count).topk(rivals.left, -1, largest=False).indices
+        first = torch.arange(0, len(self.value), rivals.count, device=best.device)
+        rows = (best + first[:, None]).view(-1)
+        for name in ("x", "value", "grad", "lower", "upper", "running", "share", "fresh", "inverse"):
+            setattr(self, name, getattr(self, name)[rows])
+
     def look(self, gradient_tolerance: float, rivals: int) -> bool:
         """Choose each lane's direction; false if all are done."""
-        self.held = ((self.x <= self.lower) & (self.grad > 0)) | ((self.x >= self.upper) & (self.grad < 0))
-        downhill = -self.grad.masked_fill(self.held, 0.0)
-        self.running = self.running & (downhill.abs().amax(-1) > gradient_tolerance)
-        move = (self.inverse @ downhill[..., None])[..., 0].masked_fill_(self.held, 0.0)
+        # held: downhill leads out of the bounds (or nowhere)
+        self.held = (self.x - self.grad).clamp(self.lower, self.upper) == self.x
+        downhill = self.grad.masked_fill(self.held, 0.0).neg_()
+        running = self.running & (downhill.abs().amax(-1) > gradient_tolerance)
+        move = (self.inverse @ downhill[..., None]).squeeze(-1).masked_fill_(self.held, 0.0)
         gain = (move * downhill).sum(-1)
         uphill = ~(gain > 0)
         move = torch.where(uphill[:, None], downhill, move)
-        size = move.abs().amax(-1, keepdim=True)
-        self.move = move * (self.longest / size.clamp_min(self.longest))
+        size = move.abs().amax(-1, keepdim=True).clamp_min_(self.longest)
+        self.move = move.mul_(self.longest).div_(size)
         if rivals > 1:
-            behind = self.value.view(-1, rivals)
-            behind = (behind - behind.amin(-1, keepdim=True)).view(-1)
-            self.running = self.running & (uphill | (behind <= _HOPE * gain))
-        return bool(self.running.any())
+            value = self.value.view(-1, rivals)
+            behind = (value - value.amin(-1, keepdim=True)).view(-1)
+            running = running & (uphill | (behind <= _HOPE * gain))
+        self.running = running
+        return bool(running.any())
 
     def step(self, value_tolerance: float) -> None:
         """Try each running lane's step; take it, or remember to try a shorter one."""
-        share = torch.where(self.running, self.share, 0.0)[:, None]
-        new_x = (self.x + share * self.move).clamp(self.lower, self.upper)
+        share = self.share.masked_fill(~self.running, 0.0)[:, None]
+        new_x = torch.addcmul(self.x, share, self.move).clamp_(self.lower, self.upper)
         value, grad = self.evaluated(new_x)
-        s = new_x - self.x
+        s, change = new_x - self.x, self.value - value
         predicted = (self.grad * s).sum(-1)
-        sound = value.isfinite() & grad.isfinite().all(-1)
-        good = self.running & sound & (value <= self.value + _ENOUGH * predicted)
-        self._learn(s, (grad - self.grad).masked_fill(self.held, 0.0), good)
+        probe = value + grad.sum(-1)  # minus itself it is zero if all of them are finite
+        good = self.running & (change >= -_ENOUGH * predicted) & (probe - probe == 0)
+        self._learn(s, (grad - self.grad).masked_fill_(self.held, 0.0), good)
         short = self.running & ~good
         if short.any():
-            self._shorten(value, predicted, sound, short)
-        self.share = torch.where(good, 1.0, self.share)
-        self.running = self.running & ~(good & (self.value - value < value_tolerance))
-        self.x = torch.where(good[:, None], new_x, self.x)
-        self.grad = torch.where(good[:, None], grad, self.grad)
+            self._shorten(change, predicted, short)
+        self.share.masked_fill_(good, 1.0)
+        self.running = self.running & ~(good & (change < value_tolerance))
+        taken = good[:, None]
+        self.x = torch.where(taken, new_x, self.x)
+        self.grad = torch.where(taken, grad, self.grad)
         self.value = torch.where(good, value, self.value)
 
-    def _shorten(self, value: Tensor, predicted: Tensor, sound: Tensor, short: Tensor) -> None:
+    def _shorten(self, change: Tensor, predicted: Tensor, short: Tensor) -> None:
         """Where a parabola through what is known has its minimum; a tenth to a half of the step."""
-        parabola = predicted / (2 * (predicted - (value - self.value)))
-        factor = torch.where(sound, parabola, 0.5).nan_to_num(0.5).clamp(0.1, 0.5)
+        factor = (predicted / (2 * (predicted + change))).nan_to_num_(0.5).clamp_(0.1, 0.5)
         self.share = torch.where(short, self.share * factor, self.share)
         # a lane without a step along its quasi-Newton direction gets one more chance, downhill
         stuck = short & (self.share < _SHORTEST)
-        self.running = self.running & ~(stuck & self.fresh)
-        self.inverse = torch.where(stuck[:, None, None], self.unit, self.inverse)
-        self.share = torch.where(stuck, 1.0, self.share)
-        self.fresh = self.fresh | stuck
+        if stuck.any():
+            self.running = self.running & ~(stuck & self.fresh)
+            self.inverse = torch.where(stuck[:, None, None], self.unit, self.inverse)
+            self.share = self.share.masked_fill(stuck, 1.0)
+            self.fresh, self.some_fresh = self.fresh | stuck, True
 
     def _learn(self, s: Tensor, y: Tensor, good: Tensor) -> None:
         """Update the inverse Hessian for a step s that changed the gradient by y (BFGS)."""
         curvature, squared = (s * y).sum(-1), y.square().sum(-1)
-        used = good & (curvature > 1e-10 * (s.square().sum(-1) * squared).sqrt())
-        safe = torch.where(used, curvature, 1.0)
-        start = self.inverse
-        if self.fresh.any():  # the first step tells the scale
-            scale = torch.where(used, safe / squared, 1.0)[:, None, None]
-            start = torch.where(self.fresh[:, None, None], scale * self.unit, start)
-        Hy = (start @ y[..., None])[..., 0]
-        along = (1 + (y * Hy).sum(-1) / safe) / safe
-        cross = s[..., None] * (along[:, None] * s / 2 - Hy / safe[:, None])[..., None, :]
-        # where the curvature is negative it tells no step length: go faster
-        factor = torch.where(good & ~used, _FASTER, 1.0)[:, None, None]
-        self.inverse = torch.where(used[:, None, None], start + (cross + cross.mT), factor * self.inverse)
-        self.fresh = self.fresh & ~used
+        used = good & (curvature > _FLAT * squared)
+        rate = torch.where(used, 1 / curvature, 0.0)
+        if self.some_fresh:  # the first step tells the scale
+            scale = torch.where(used & self.fresh, curvature / squared, 1.0)
+            self.inverse = self.inverse * scale[:, None, None]
+            self.fresh = self.fresh & ~used
+        Hy = (self.inverse @ y[..., None]).squeeze(-1)
+        along = rate * (1 + rate * (y * Hy).sum(-1)) / 2
+        half = s[..., None] * (along[:, None] * s - rate[:, None] * Hy)[..., None, :]
+        self.inverse = self.inverse + (half + half.mT)
+        idle = good & ~used
+        if idle.any():  # where the curvature is negative it tells no step length: go faster
+            self.inverse = torch.where(idle[:, None, None], _FASTER * self.inverse, self.inverse)

@@ -4,49 +4,46 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from askwise.belief import Belief
 from askwise.search import Search
+from askwise.uncertainty import epistemic_variance
 
 __all__ = ["Pairs", "best_challengers"]
 
-_GREEDY = 192  # candidates among which a first batch is put together
+_CANDIDATES = 256  # points among which batches are first put together
+_TRIES = 64  # batches put together, divided by their size
+_ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Mean and variance of the differences of f between all members of groups."""
+    """What is believed of the duels between all members of groups."""
 
-    mean: Float[Tensor, "*g m m"]
     var: Float[Tensor, "*g m m"]
+    """Variance of the difference of f."""
+    doubt: Float[Tensor, "*g m m"]
+    """Epistemic variance of the answer."""
 
     @classmethod
     def of(cls, belief: Belief, x: Float[Tensor, "*g m d"]) -> "Pairs":
-        """Those of the points of each group."""
+        """The pairs of the points of each group."""
         mean, cov = belief.joint(x)
         alone = cov.diagonal(dim1=-2, dim2=-1)
-        var = alone[..., :, None] + alone[..., None, :] - cov - cov.mT
-        return cls(mean[..., :, None] - mean[..., None, :], var.clamp_min(0))
+        var = (alone[..., :, None] + alone[..., None, :] - cov - cov.mT).clamp_min(0)
+        return cls(var, epistemic_variance(mean[..., :, None] - mean[..., None, :], var))
 
-    @property
-    def indices(self) -> tuple[Tensor, Tensor]:
-        """The pairs i < j."""
-        m = self.mean.shape[-1]
-        i, j = torch.triu_indices(m, m, offset=1, device=self.mean.device)
-        return i, j
-
-    def among(self, members: Tensor) -> "Pairs":
-        """The pairs of some members, given by index [*g, k] with a group's own choice."""
-        m, k = self.mean.shape[-1], members.shape[-1]
-        rows = members[..., :, None].expand(*members.shape, m)
+    def among(self, members: Int[Tensor, "*h k"]) -> "Pairs":
+        """The pairs of some members only, by index [.., *g, t, k]: t choices for each of these groups."""
+        m, (*shape, t, k) = self.var.shape[-1], members.shape
+        where = (members[..., :, None] * m + members[..., None, :]).flatten(-3)
 
         def taken(values: Tensor) -> Tensor:
-            values = values.expand(*members.shape[:-1], m, m).gather(-2, rows)
-            return values.gather(-1, members[..., None, :].expand(*members.shape[:-1], k, k))
+            return values.flatten(-2).expand(*shape, m * m).gather(-1, where).unflatten(-1, (t, k, k))
 
-        return Pairs(taken(self.mean), taken(self.var))
+        return Pairs(taken(self.var), taken(self.doubt))
 
 
 def best_challengers(
@@ -56,37 +53,49 @@ def best_challengers(
     search: Search,
     total: Callable[[Pairs], Tensor],
 ) -> Float[Tensor, "*lane k d"]:
-    """The m - 1 points that with the champion have the highest total, as :math:`(x_2, .., x_m)`.
+    """The m - 1 points that with the champion have the highest total.
 
-    A first batch is put together one member at a time from Sobol points; it and batches of Sobol
-    points are then improved in all members at once.
+    Batches are first put together from Sobol points and corners, by exchanging one member at a time
+    for the best in its place; they are then improved in all members at once.
     """
 
     def score(x: Tensor) -> Tensor:
         group = torch.cat([champion.expand(*x.shape[:-2], 1, -1), x], -2)
         return total(Pairs.of(belief, group))
 
-    first = _put_together(belief, champion, m, search, total)
-    if m == 2:
+    if m == 2:  # points [*lane, k, d] are groups of one
         return search.argmax(lambda x: score(x.movedim(-2, 0)[..., None, :]).movedim(0, -1))
-    return search.argmax(score, q=m - 1, extra=first[None])
+    return search.argmax(score, q=m - 1, extra=_put_together(belief, champion, m, search, total))
 
 
 def _put_together(
     belief: Belief, champion: Tensor, m: int, search: Search, total: Callable[[Pairs], Tensor]
+) -> Float[Tensor, "tries *lane k d"]:
+    """Batches of candidates that no exchange of one member improves, from different beginnings."""
+    lanes, d = champion.shape[:-2], champion.shape[-1]
+    points = torch.cat([champion, search.spread(_CANDIDATES), search.corners()], -2)
+    pairs = Pairs.of(belief, points)
+    tries = max(1, _TRIES // m)
+    every = torch.arange(points.shape[-2], device=points.device)
+    # the first try starts with copies of the champion, the others with points of all over the cube
+    number = torch.arange(tries * m, device=points.device).view(tries, m)
+    chosen = (1 + number % _CANDIDATES).masked_fill((number < m) | (number % m == 0), 0)
+    chosen = chosen.view(tries, *[1] * len(lanes), m).expand(tries, *lanes, m)
+    for _ in range(_ROUNDS):
+        before = chosen
+        for place in range(1, m):
+            chosen = _exchanged(pairs, chosen, place, every, total)
+        if torch.equal(before, chosen):
+            break
+    members = chosen[..., 1:, None].expand(*chosen.shape[:-1], m - 1, d)
+    return points.expand(tries, *points.shape).gather(-2, members)
+
+
+def _exchanged(
+    pairs: Pairs, chosen: Tensor, place: int, every: Tensor, total: Callable[[Pairs], Tensor]
 ) -> Tensor:
-    """Challengers chosen one after the other, each the best beside those before it."""
-    lanes = champion.shape[:-2]
-    points = torch.cat([champion, search.spread(_GREEDY).expand(*lanes, -1, -1)], -2)
-    with torch.no_grad():
-        pairs = Pairs.of(belief, points)
-        chosen = torch.zeros(*lanes, 1, dtype=torch.long, device=points.device)
-        every = torch.arange(points.shape[-2], device=points.device)
-        for _ in range(m - 1):
-            beside = chosen[..., None, :].expand(*lanes, len(every), -1)
-            trial = torch.cat([beside, every[:, None].expand(*lanes, -1, 1)], -1)
-            beyond = Pairs(pairs.mean[..., None, :, :], pairs.var[..., None, :, :])
-            value = total(beyond.among(trial))
-            chosen = torch.cat([chosen, value.argmax(-1, keepdim=True)], -1)
-    members = chosen[..., 1:, None].expand(*lanes, m - 1, points.shape[-1])
-    return points.gather(-2, members)
+    """The batches with the best point in this place, given the others."""
+    trial = chosen[..., None, :].repeat_interleave(len(every), -2)
+    trial[..., place] = every
+    best = total(pairs.among(trial)).argmax(-1, keepdim=True)
+    return torch.cat([chosen[..., :place], best, chosen[..., place + 1 :]], -1)

@@ -8,7 +8,7 @@ GPyTorch kernel is called as it is.
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -26,7 +26,6 @@ from askwise.seeds import Generators, randn
 __all__ = ["Covariance", "Name", "Stationary", "covariance", "kernel"]
 
 Name = Literal["se", "matern32", "matern52"]
-Pull = Callable[[Tensor], Tensor]
 _NU: dict[Name, float] = {"se": math.inf, "matern32": 1.5, "matern52": 2.5}
 _NAME = {nu: name for name, nu in _NU.items()}
 
@@ -168,19 +167,8 @@ class Stationary:
     def cross(self, x: Tensor, y: Tensor) -> Tensor:
         """Covariance between every point of ``x`` and every point of ``y``."""
         length = self.lengthscale[..., None, :]
-        correlation: Tensor = _Correlation.apply(x / length, y / length, self.name)  # type: ignore[no-untyped-call]
-        return self.outputscale[..., None, None] * correlation
-
-    def cross_with_pull(self, x: Tensor, y: Tensor) -> tuple[Tensor, Pull]:
-        """Covariance, and what turns slopes in it into slopes in ``x``; autograd does not follow."""
-        length, scale = self.lengthscale[..., None, :], self.outputscale[..., None, None]
-        x, y = x / length, y / length
-        r = _distance(x, y)
-
-        def pull(slope: Tensor) -> Tensor:
-            return _slope_in_first(x, y, _steepness(self.name, r).mul_(slope)) * (scale / length)
-
-        return _correlation(self.name, r).mul_(scale), pull
+        cross: Tensor = _Correlation.apply(x / length, y / length, self.name)  # type: ignore[no-untyped-call]
+        return self.outputscale[..., None, None] * cross
 
     def diagonal(self, x: Tensor) -> Tensor:
         """Variance at every point of ``x``."""
@@ -190,8 +178,8 @@ class Stationary:
         """Covariance of each point of ``x`` with its partner in ``y``."""
         length = self.lengthscale[..., None, :]
         first, second = (part[..., None, :] for part in torch.broadcast_tensors(x / length, y / length))
-        correlation: Tensor = _Correlation.apply(first, second, self.name)  # type: ignore[no-untyped-call]
-        return self.outputscale[..., None] * correlation[..., 0, 0]
+        cross: Tensor = _Correlation.apply(first, second, self.name)  # type: ignore[no-untyped-call]
+        return self.outputscale[..., None] * cross[..., 0, 0]
 
     def detached(self) -> "Stationary":
         """A copy without gradients in its parameters."""
@@ -241,7 +229,7 @@ class Stationary:
         _check_share("correlation", correlation)
 
         def excess(r: float) -> float:
-            return float(_correlation(self.name, torch.tensor(r, dtype=torch.float64))) - correlation
+            return float(correlation_at(self.name, torch.tensor(r, dtype=torch.float64))) - correlation
 
         return float(scipy.optimize.brentq(excess, 0.0, 100.0))
 
@@ -251,26 +239,29 @@ class _Correlation(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor, name: Name) -> Tensor:
-        r = _distance(x, y)
+        r = distance(x, y)
         ctx.save_for_backward(x, y, r)
         ctx.name = name
-        return _correlation(name, r)
+        return correlation_at(name, r)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         x, y, r = ctx.saved_tensors
-        pull = last(_steepness(ctx.name, r), x, y) * grad
-        by_x = _slope_in_first(x, y, pull).sum_to_size(x.shape) if ctx.needs_input_grad[0] else None
-        by_y = _slope_in_first(y, x, pull.mT).sum_to_size(y.shape) if ctx.needs_input_grad[1] else None
+        pull = last(steepness(ctx.name, r), x, y) * grad
+        by_x = slope_in_first(x, y, pull).sum_to_size(x.shape) if ctx.needs_input_grad[0] else None
+        by_y = slope_in_first(y, x, pull.mT).sum_to_size(y.shape) if ctx.needs_input_grad[1] else None
         return by_x, by_y, None
 
 
-def _distance(x: Tensor, y: Tensor) -> Tensor:
+def distance(x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"]) -> Float[Tensor, "*c q p"]:
+    """Distances between all points, as norms of differences."""
     return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
 
 
-def _slope_in_first(x: Tensor, y: Tensor, pull: Tensor) -> Tensor:
-    """Sum over y of ``pull * (x - y)``."""
+def slope_in_first(
+    x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"], pull: Float[Tensor, "*c q p"]
+) -> Float[Tensor, "*c q d"]:
+    """Sum over y of ``pull * (x - y)``: with the steepness in ``pull``, slopes of correlations in x."""
     return pull.sum(-1, keepdim=True) * x - pull @ y
 
 
@@ -279,7 +270,8 @@ def _check_share(what: str, value: float) -> None:
         raise ValueError(f"{what} must lie between 0 and 1; got {value:g}. Choose a smaller tolerance.")
 
 
-def _correlation(name: Name, r: Tensor) -> Tensor:
+def correlation_at(name: Name, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    """Correlation at distances in units of the lengthscale."""
     # in place: with hundreds of candidates most of the time is memory
     if name == "se":
         return r.square().mul_(-0.5).exp_()
@@ -290,7 +282,7 @@ def _correlation(name: Name, r: Tensor) -> Tensor:
     return decay.mul_(torch.addcmul(scaled, scaled, scaled, value=1 / 3).add_(1))
 
 
-def _steepness(name: Name, r: Tensor) -> Tensor:
+def steepness(name: Name, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """Derivative of the correlation in r, divided by r: finite at 0, where the points meet."""
     if name == "se":
         return r.square().mul_(-0.5).exp_().neg_()

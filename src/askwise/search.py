@@ -18,12 +18,16 @@ from askwise import bfgs
 from askwise.belief import Belief
 from askwise.seeds import Generators, randn
 
-__all__ = ["Search", "Sloped"]
+__all__ = ["Search", "Sloped", "with_slope"]
 
 Scored = Callable[[Tensor], Tensor]
 _POINTS_AT_ONCE = {"cpu": 2**12, "cuda": 2**16}
+_WARM, _NEAR = 32, 0.05  # warm points: so many of the best asked about, and some so far from them
+_CANDIDATES, _STARTS = 512, 8  # Sobol points; starts for each dimension
+_DRAW_EFFORT = 4  # times as many for draws: with 1, 86% of them end at the best maximum, with 4, 97%
+_TRIAL, _FINALISTS, _MOST_STEPS = 5, 4, 50  # after so many steps, so many starts go on, so far
 _WARM_STARTS = 2
-_FEW = 8  # variables for which the curvature is worth an evaluation of its own
+_FEW = 24  # variables for which the curvature is worth an evaluation of its own
 _STEP = 1e-4
 
 
@@ -46,19 +50,21 @@ class Search:
     source: Generators
     warm: Float[Tensor, "*lane w d"]
     """Points that may be good starts; at least one a lane."""
-    candidates: int = 512
-    starts: int = 6
-    max_steps: int = 40
+    effort: int = 1
+    """Factor of the number of candidates and of starts."""
 
     @classmethod
     def around(cls, belief: Belief, source: Generators) -> "Search":
-        """A search that knows what has been asked about."""
+        """A search that knows the best of what has been asked about."""
         points = belief.data.points
         lanes, (p, d) = belief.data.lanes, points.shape[-2:]
         if p == 0:
             return cls(lanes, source, points.new_full((*lanes, 1, d), 0.5))
-        near = points + 0.05 * randn(source, lanes, p, d, like=points)
-        return cls(lanes, source, torch.cat([points, near.clamp(0, 1)], -2))
+        with torch.no_grad():
+            best = belief.mean(points).topk(min(_WARM, p), -1).indices[..., None]
+        good = points.gather(-2, best.expand(*best.shape[:-1], d))
+        near = good + _NEAR * randn(source, lanes, good.shape[-2], d, like=points)
+        return cls(lanes, source, torch.cat([good, near.clamp(0, 1)], -2))
 
     def champion(self, belief: Belief) -> Float[Tensor, "*lane 1 d"]:
         """The point of highest posterior mean."""
@@ -75,7 +81,7 @@ class Search:
         """The ``q`` points of highest score, [*lane, q, d].
 
         With ``q = 1`` the score is of points, [*lane, k, d] to [*lane, k].  With more it is of groups,
-        [k, *lane, q, d] to [k, *lane], and ``extra`` are groups worth a look.  With ``draws`` there is
+        [k, *lane, q, d] to [k, *lane], and ``extra`` are groups to start from.  With ``draws`` there is
         one search for each of so many scores of a lane: [draws, *lane, k, d] to [draws, *lane, k].
         A score that is not finite is never chosen if another is.
         """
@@ -89,104 +95,121 @@ class Search:
         points, _ = _sobol(count, self.warm.shape[-1], self.warm.device)
         return points.expand(*self.lanes, -1, -1)
 
+    def corners(self) -> Float[Tensor, "*lane k d"]:
+        """Corners of the cube, at most 64 of them."""
+        d = self.warm.shape[-1]
+        number = torch.arange(2 ** min(d, 6), device=self.warm.device)[:, None]
+        points = (number >> torch.arange(d, device=self.warm.device) % 6) & 1
+        return points.to(self.warm.dtype).expand(*self.lanes, -1, -1)
+
+    @property
+    def candidates(self) -> int:
+        """How many Sobol points are scored."""
+        return self.effort * _CANDIDATES
+
     def _best_point(self, score: Scored, draws: tuple[int, ...]) -> Tensor:
         d = self.warm.shape[-1]
+        # a draw of f has many more maxima than what is believed of f, the more so in more dimensions
+        more = _DRAW_EFFORT if draws else 1
         shape = (*draws, *self.lanes)
-        fixed, neighbours = _sobol(self.candidates, d, self.warm.device)
+        count = self.candidates * more * (2 if draws and d > 3 else 1)
+        fixed, neighbours = _sobol(count, d, self.warm.device)
         x = torch.cat([fixed.expand(*self.lanes, -1, -1), self.warm], -2)
         x = x.expand(*shape, -1, -1)
-        values = _finite(self._scored(score, x, x.shape[-2], -2))
-        start = x.gather(-2, self._starts(values, neighbours)[..., None].expand(*shape, -1, d))
-        unit = _spread(values)
-
-        def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
-            value, slope = _with_slope(score, flat.view(*shape, -1, d))
-            return (value / -unit).reshape(-1), (slope / -unit[..., None]).reshape(-1, d)
-
-        flat, among = start.reshape(-1, d), start.shape[-2]
-        found, value = self._climbed(objective, flat, _inverse_curvature(objective, flat, 1), among)
-        best = value.view(*shape, -1).argmin(-1, keepdim=True)
-        return found.view_as(start).gather(-2, best[..., None].expand(*shape, 1, d))
-
-    def _starts(self, values: Tensor, neighbours: Tensor) -> Int[Tensor, "*c s"]:
-        """Indices of the best local maxima among the Sobol points, and of the best warm ones."""
-        fixed = len(neighbours)
-        sobol, warm = values[..., :fixed], values[..., fixed:]
-        top = (sobol[..., None] >= sobol[..., neighbours]).all(-1)
-        # where there are too few local maxima the next best points fill up
-        height = torch.where(
-            top, sobol, sobol - 2 * (sobol.amax(-1, keepdim=True) - sobol.amin(-1, keepdim=True))
-        )
-        best = height.topk(min(self.starts, fixed), -1).indices
-        best_warm = warm.topk(min(_WARM_STARTS, warm.shape[-1]), -1).indices
-        return torch.cat([best, best_warm + fixed], -1)
+        values = _finite(_in_parts(score, x, -2))
+        starts = self.effort * more * _STARTS * d
+        start = x.gather(-2, _starts(values, neighbours, starts)[..., None].expand(*shape, -1, d))
+        return _climbed(score, start[..., None, :], _spread(values))[..., 0, :, :]
 
     def _best_group(self, score: Scored, q: int, extra: Tensor | None) -> Tensor:
         d = self.warm.shape[-1]
-        fixed, _ = _sobol(self.candidates, q * d, self.warm.device)
+        fixed, _ = _sobol(self.candidates // q, q * d, self.warm.device)
         x = fixed.view(-1, *[1] * len(self.lanes), q, d).expand(-1, *self.lanes, -1, -1)
-        if extra is not None:
-            x = torch.cat([x, extra])
-        values = _finite(self._scored(score, x, x.shape[0] * q, 0))
-        best = values.topk(min(self.starts, len(values)), 0).indices
+        values = _finite(_in_parts(score, x, 0))
+        best = values.topk(min(self.effort * _STARTS, len(values)), 0).indices
         start = x.gather(0, best[..., None, None].expand(*best.shape, q, d))
-        unit = _spread(values.movedim(0, -1))[..., 0]
+        if extra is not None:
+            start = torch.cat([start, extra])
+        lanes = len(self.lanes)
 
-        def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
-            value, slope = _with_slope(score, flat.view(-1, *self.lanes, q, d))
-            return (value / -unit).reshape(-1), (slope / -unit[..., None, None]).reshape(-1, q * d)
+        def of_groups(groups: Tensor) -> Tensor:
+            return score(groups.movedim(lanes, 0)).movedim(0, lanes)
 
-        flat = start.reshape(-1, q * d)
-        inverse = _inverse_curvature(objective, flat, 0) if q * d <= _FEW else None
-        found, value = self._climbed(objective, flat, inverse, 1)
-        best = value.view(best.shape).argmin(0, keepdim=True)
-        return found.view_as(start).gather(0, best[..., None, None].expand(1, *best.shape[1:], q, d))[0]
+        unit = _spread(values.movedim(0, -1))
+        return _climbed(of_groups, start.movedim(0, lanes), unit).squeeze(lanes)
 
-    def _scored(self, score: Scored, x: Tensor, points: int, dim: int) -> Tensor:
-        """Scores of all candidates, in parts that fit the memory."""
-        total = max(1, math.prod(x.shape[:-1]))
-        parts = math.ceil(total / _POINTS_AT_ONCE[x.device.type])
-        size = max(1, math.ceil(x.shape[dim] / parts))
-        return torch.cat([score(part) for part in x.split(size, dim)], -1 if dim == -2 else 0)
 
-    def _climbed(
-        self, objective: bfgs.Objective, start: Tensor, inverse: Tensor | None, rivals: int
-    ) -> tuple[Tensor, Tensor]:
-        return bfgs.minimize(
-            objective,
-            start,
-            torch.zeros_like(start),
-            torch.ones_like(start),
-            max_steps=self.max_steps,
-            gradient_tolerance=1e-5,
-            value_tolerance=1e-9,
-            longest_step=0.3,
-            inverse=inverse,
-            rivals=rivals,
+def _in_parts(score: Scored, x: Tensor, dim: int) -> Tensor:
+    """Scores of all candidates, as many at once as fit the memory."""
+    parts = math.ceil(max(1, math.prod(x.shape[:-1])) / _POINTS_AT_ONCE[x.device.type])
+    size = max(1, math.ceil(x.shape[dim] / parts))
+    return torch.cat([score(part) for part in x.split(size, dim)], -1 if dim == -2 else 0)
+
+
+def _starts(values: Tensor, neighbours: Tensor, count: int) -> Int[Tensor, "*c s"]:
+    """Indices of the best local maxima among the Sobol points, and of the best warm ones."""
+    fixed = len(neighbours)
+    sobol, warm = values[..., :fixed], values[..., fixed:]
+    top = (sobol[..., None] >= sobol[..., neighbours]).all(-1)
+    # where there are too few local maxima the next best points fill up
+    reach = 2 * (sobol.amax(-1, keepdim=True) - sobol.amin(-1, keepdim=True))
+    best = torch.where(top, sobol, sobol - reach).topk(count, -1).indices
+    best_warm = warm.topk(min(_WARM_STARTS, warm.shape[-1]), -1).indices
+    return torch.cat([best, best_warm + fixed], -1)
+
+
+def _climbed(
+    score: Scored, start: Float[Tensor, "*c s q d"], unit: Float[Tensor, "*c 1"]
+) -> Float[Tensor, "*c 1 q d"]:
+    """The best maximum that can be reached from the starts of each lane."""
+    *shape, count, q, d = start.shape
+
+    def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
+        x = flat.view(*shape, -1, q, d) if q > 1 else flat.view(*shape, -1, d)
+        value, slope = with_slope(score, x)
+        return (value / -unit).reshape(-1), (slope.reshape(*shape, -1, q * d) / -unit[..., None]).flatten(
+            0, -2
         )
 
+    flat, curved = start.reshape(-1, q * d), q * d <= _FEW
+    found, value = bfgs.minimize(
+        objective,
+        flat,
+        torch.zeros_like(flat),
+        torch.ones_like(flat),
+        max_steps=_MOST_STEPS,
+        gradient_tolerance=1e-5,
+        value_tolerance=1e-9,
+        longest_step=0.3,
+        inverse=_inverse_curvature(objective, flat) if curved else None,
+        rivals=bfgs.Rivals(
+            count, left=min(count, max(_FINALISTS, count // 8)), trial=_TRIAL if curved else 4 * _TRIAL
+        ),
+    )
+    value = value.view(*shape, -1)
+    best = value.argmin(-1)[..., None, None, None].expand(*shape, 1, q, d)
+    return found.view(*shape, -1, q, d).gather(-3, best)
 
-def _inverse_curvature(
-    objective: bfgs.Objective, start: Float[Tensor, "r k"], dim: int
-) -> Float[Tensor, "r k k"]:
+
+def _inverse_curvature(objective: bfgs.Objective, start: Float[Tensor, "r k"]) -> Float[Tensor, "r k k"]:
     """Inverse of the absolute Hessian, by differences of gradients.
 
-    All of them are one evaluation, with the moved points put beside the starts along ``dim``.  For a
-    single study it costs hardly more than that of the starts alone, and saves half of the steps that
-    BFGS would need to learn as much.
+    All of them are one evaluation, which for a single study costs hardly more than that of the
+    starts alone, and saves half of the steps that BFGS would need to learn as much.
     """
     k = start.shape[-1]
     size = torch.where(start > 0.5, -_STEP, _STEP)
     moved = torch.cat([start[:, None, :], start[:, None, :] + torch.diag_embed(size)], 1)
-    _, grad = objective(moved.movedim(1, dim).reshape(-1, k))
-    grad = grad.view((len(start), k + 1, k) if dim else (k + 1, len(start), k)).movedim(dim, 1)
+    _, grad = objective(moved.view(-1, k))
+    grad = grad.view(-1, k + 1, k)
     hessian = ((grad[:, 1:] - grad[:, :1]) / size[..., None]).nan_to_num(0.0, 0.0, 0.0)
     values, vectors = torch.linalg.eigh((hessian + hessian.mT) / 2)
     floor = 1e-3 * values.abs().amax(-1, keepdim=True) + 1e-12
     return (vectors / values.abs().clamp_min(floor)[:, None, :]) @ vectors.mT
 
 
-def _with_slope(score: Scored, x: Tensor) -> tuple[Tensor, Tensor]:
+def with_slope(score: Scored, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores and their gradients, by the score itself or by autograd."""
     if isinstance(score, Sloped):
         return score.with_slope(x)
     with torch.enable_grad():
@@ -209,5 +232,5 @@ def _spread(values: Float[Tensor, "*c k"]) -> Float[Tensor, "*c 1"]:
 def _sobol(count: int, d: int, device: torch.device) -> tuple[Float[Tensor, "s d"], Int[Tensor, "s k"]]:
     """Scrambled Sobol points, the same for everyone, and the nearest others of each."""
     points = torch.quasirandom.SobolEngine(d, scramble=True, seed=0).draw(count, dtype=torch.float64)
-    near = torch.cdist(points, points).topk(2 * d + 4, largest=False).indices[:, 1:]
+    near = torch.cdist(points, points).topk(min(count, 2 * d + 4), largest=False).indices[:, 1:]
     return points.to(device), near.to(device)

@@ -116,14 +116,14 @@ def _scaled_integrals(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor
     """
     nodes, weights = gauss_legendre(_NODES, mean)
     h2 = mean.square() / (1 + var)
-    a = (1 + 2 * var).rsqrt()
-    whole = 2 * var * a.square() / (1 + a)  # 1 - a
-    visible = 2 * _REACH / h2.clamp_min(1e-290)
-    width = torch.minimum(whole, visible / ((a.square() + visible).sqrt() + a))
-    step = width[..., None] * nodes
-    middle = torch.add(a[..., None], step, alpha=0.5)
-    fall = (step * middle).mul_(-h2[..., None]).exp_()
-    by_angle = fall / torch.add(a[..., None], step).square_().add_(1)
+    a2 = 1 / (1 + 2 * var)
+    a = a2.sqrt()
+    whole = 2 * var * a2 / (1 + a)  # 1 - a
+    visible = (2 * _REACH) / h2.clamp_min(1e-290)
+    width = torch.minimum(whole, visible / ((a2 + visible).sqrt_() + a))
+    start, step = a[..., None], width[..., None] * nodes
+    fall = torch.add(start, step, alpha=0.5).mul_(step).mul_(-h2[..., None]).exp_()
+    by_angle = fall / step.add_(start).square_().add_(1)
     return h2, a, width * (by_angle @ weights), width * (fall @ weights)
 
 

@@ -9,6 +9,7 @@ where z is the rival (without one, its terms are absent).  Their slope is writte
 autograd through the parts takes three times as long, and a search does little else.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.kernels import Covariance, Stationary
+from askwise.kernels import Covariance, Stationary, correlation_at, distance, slope_in_first, steepness
 
 __all__ = ["Score", "View"]
 
@@ -53,27 +54,22 @@ class View:
 
     def moments(self, x: Float[Tensor, "*lane q d"]) -> tuple[Float[Tensor, "*c q"], Float[Tensor, "*c q"]]:
         """Mean and variance at ``x``."""
-        mean, var, _ = self._moments(x, self.prior.cross(x, self.points))
-        return mean, var
+        seen = self.prior.cross(x, self.points) @ self.weights
+        alone = self.prior.diagonal(x)
+        if self.rival is not None and self.offset is not None:
+            seen, alone = seen - self.offset, alone + self.prior.diagonal(self.rival)
+        return self.split(seen, alone)
 
     def score(self, formula: Formula | None = None) -> "Score":
         """A score that is a function of mean and variance; by default the mean."""
         return Score(self, formula)
 
-    def _moments(self, x: Tensor, cross: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        seen, alone = cross @ self.weights, self._alone(x)
-        if self.offset is None:
-            return seen[..., 0], (alone - seen[..., 1:].square().sum(-1)).clamp_min(0), seen
-        seen = seen - self.offset
+    def split(self, seen: Tensor, alone: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance from the product with the weights and the variance before any answer."""
+        if self.rival is None:
+            return seen[..., 0], (alone - seen[..., 1:].square().sum(-1)).clamp_min(0)
         apart = torch.add(alone, seen[..., -1], alpha=-2)
-        return seen[..., 0], (apart - seen[..., 1:-1].square().sum(-1)).clamp_min(0), seen
-
-    def _alone(self, x: Tensor) -> Tensor:
-        """What the variances of the point and of the rival add up to before any answer."""
-        if isinstance(self.prior, Stationary):
-            return (1 if self.rival is None else 2) * self.prior.outputscale[..., None]
-        prior = self.prior.diagonal(x)
-        return prior if self.rival is None else prior + self.prior.diagonal(self.rival)
+        return seen[..., 0], (apart - seen[..., 1:-1].square().sum(-1)).clamp_min(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,27 +88,45 @@ class Score:
         self, x: Float[Tensor, "*lane q d"]
     ) -> tuple[Float[Tensor, "*lane q"], Float[Tensor, "*lane q d"]]:
         """Scores of the points and their gradients, which autograd does not follow further."""
-        view, prior = self.view, self.view.prior
+        prior = self.view.prior
         if not isinstance(prior, Stationary):
             with torch.enable_grad():
                 x = x.detach().requires_grad_()
                 value = self(x)
                 return value.detach(), torch.autograd.grad(value.sum(), x)[0]
+        length, points, weights, alone = self._scaled
         with torch.no_grad():
-            cross, pull = prior.cross_with_pull(x, view.points)
-            mean, var, seen = view._moments(x, cross)
+            x = x / length
+            r = distance(x, points)
+            seen = correlation_at(prior.name, r) @ weights
             if self.formula is None:
-                return mean, pull(view.weights[..., 0][..., None, :].expand_as(cross))
+                value, by_cross = seen[..., 0], weights[..., 0][..., None, :]
+            else:
+                value, by_seen = self._through_formula(seen, alone)
+                by_cross = by_seen @ weights.mT
+            return value, slope_in_first(x, points, steepness(prior.name, r).mul_(by_cross)) / length
+
+    @functools.cached_property
+    def _scaled(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Lengthscale, points in its units, weights of correlations, variance before any answer."""
+        view, prior = self.view, self.view.prior
+        assert isinstance(prior, Stationary)
+        length, scale = prior.lengthscale[..., None, :], prior.outputscale
+        alone = scale[..., None] * (1 if view.rival is None else 2)
+        return length, view.points / length, scale[..., None, None] * view.weights, alone
+
+    def _through_formula(self, seen: Tensor, alone: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores, and their slopes in the product with the weights."""
+        assert self.formula is not None
+        if self.view.offset is not None:
+            seen = seen.sub_(self.view.offset)
+        mean, var = self.view.split(seen, alone)
         with torch.enable_grad():
             value = self.formula(mean.requires_grad_(), var.requires_grad_())
             by_mean, by_var = torch.autograd.grad(value.sum(), (mean, var), materialize_grads=True)
-        with torch.no_grad():
-            return value.detach(), pull(self._by_cross(seen, by_mean, by_var * (var > 0)))
-
-    def _by_cross(self, seen: Tensor, by_mean: Tensor, by_var: Tensor) -> Tensor:
-        twice = -2 * by_var
+        twice = (by_var * (var > 0)).mul_(-2)
         by_seen = seen * twice[..., None]
         by_seen[..., 0] = by_mean
         if self.view.rival is not None:
             by_seen[..., -1] = twice
-        return by_seen @ self.view.weights.mT
+        return value.detach(), by_seen

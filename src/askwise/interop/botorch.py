@@ -1,22 +1,29 @@
-"""A belief as a BoTorch model, so that BoTorch's acquisition functions and optimizers run on it."""
+"""A belief as a BoTorch model, and the paper's rules as BoTorch acquisition functions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import SupportsIndex
 
 import torch
+from botorch.acquisition.acquisition import AcquisitionFunction
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model
 from botorch.posteriors.gpytorch import GPyTorchPosterior
 from botorch.posteriors.posterior import Posterior
+from botorch.utils.transforms import t_batch_mode_transform
 from gpytorch.distributions import MultivariateNormal
 from jaxtyping import Float
 from linear_operator import to_linear_operator
 from torch import Tensor
 
 from askwise.belief import Belief
+from askwise.rules.muc import MaximallyUncertainChallenge
+from askwise.rules.ucb_phi import UpperCredibleBoundPhi
 
-__all__ = ["BeliefModel"]
+__all__ = ["BeliefModel", "LogMUC", "UCBPhi"]
+
+
+_SMALLEST = 1e-14  # a variance below it is rounding; its logarithm would have no slope
 
 
 class BeliefModel(Model):
@@ -87,3 +94,48 @@ class BeliefModel(Model):
         if list(idcs) != [0]:
             raise ValueError(f"output indices must be [0]; got {idcs}. A belief has one output, f.")
         return self
+
+
+class UCBPhi(AcquisitionFunction):
+    r"""The rule ``ucb_phi`` for any BoTorch model whose answers are yes with probability :math:`\Phi(f)`."""
+
+    def __init__(self, model: Model, beta: float = UpperCredibleBoundPhi.beta) -> None:
+        """Bound the success rate of this model."""
+        super().__init__(model)
+        self.rule = UpperCredibleBoundPhi(beta)
+
+    @t_batch_mode_transform(expected_q=1)  # type: ignore[arg-type]
+    def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*b"]:
+        """The bound at each point."""
+        mean, cov = _moments(self.model, X)
+        return self.rule.score(mean[..., 0], cov[..., 0, 0].clamp_min(0))
+
+
+class LogMUC(AcquisitionFunction):
+    r"""The logarithm of the objective of ``muc`` for a duel, with a champion that is given.
+
+    For any BoTorch model where x beats x' with probability :math:`\Phi(f(x) - f(x'))`.
+    """
+
+    _log = True
+
+    def __init__(self, model: Model, champion: Float[Tensor, "*c d"]) -> None:
+        """Look for challengers of ``champion``, [d] or [1, d]."""
+        super().__init__(model)
+        self.rule = MaximallyUncertainChallenge()
+        self.champion: Tensor
+        self.register_buffer("champion", champion.detach().reshape(1, -1))
+
+    @t_batch_mode_transform(expected_q=1)  # type: ignore[arg-type]
+    def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*b"]:
+        """Logarithm of the epistemic variance of each point's duel with the champion."""
+        pair = torch.cat([X, self.champion.to(X).expand_as(X)], -2)
+        mean, cov = _moments(self.model, pair)
+        var = cov[..., 0, 0] + cov[..., 1, 1] - 2 * cov[..., 0, 1]
+        return self.rule.log_score(mean[..., 0] - mean[..., 1], var.clamp_min(_SMALLEST))
+
+
+def _moments(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean [.., q] and covariance [.., q, q] of a model with one output."""
+    distribution = model.posterior(X).distribution  # type: ignore[attr-defined]
+    return distribution.mean, distribution.covariance_matrix

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from askwise.belief import Belief
-from askwise.improvement import expected_best
+from askwise.improvement import expected_best, log_expected_improvement
 from askwise.rules.base import Asks, Rule
 from askwise.search import Search
 
@@ -22,7 +22,7 @@ class ExpectedUtilityOfBestOption(Rule):
         = \arg\max \; \mu_2 + \mathbb E[(f(x_1) - f(x_2))_+]
 
     Analytic, and one step optimal where answers have no noise (Astudillo et al., 2023).  Both points are
-    searched together, from pairs of the champion with every candidate and from pairs of candidates.
+    searched together, from the champion with its best rival and from pairs of Sobol points.
     A duel of a point with itself gains nothing over its mean and is never the best.
     """
 
@@ -30,15 +30,14 @@ class ExpectedUtilityOfBestOption(Rule):
     title = "Expected utility of the best option"
     asks = frozenset({Asks.DUEL})
     source = "Lin, Astudillo, Frazier & Bakshy (2022); Astudillo et al. (2023), qEUBO"
-    cost = "a search of the mean, and one of a pair's joint mean and covariance"
+    cost = "a search of the mean, one of mean and variance, and one of a pair's joint mean and covariance"
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
         """The two points."""
         champion = search.champion(belief)
-        others = search.spread(search.candidates).movedim(-2, 0)[..., None, :]
-        others = others.expand(-1, *champion.shape)
-        pairs = torch.cat([champion.expand_as(others), others], -2)
-        return search.argmax(lambda x: self.score(belief, x), q=2, extra=pairs)
+        rival = search.argmax(belief.view.against(champion).score(log_expected_improvement))
+        pair = torch.cat([champion, rival], -2)
+        return search.argmax(lambda x: self.score(belief, x), q=2, extra=pair[None])
 
     def score(self, belief: Belief, x: Float[Tensor, "*b 2 d"]) -> Float[Tensor, "*b"]:
         """Expected utility of the better of each pair."""

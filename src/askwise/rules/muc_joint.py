@@ -10,7 +10,6 @@ from askwise.belief import Belief
 from askwise.challengers import Pairs, best_challengers
 from askwise.rules.base import Asks, Rule
 from askwise.search import Search
-from askwise.uncertainty import epistemic_variance
 
 __all__ = ["JointMaximallyUncertainChallenge"]
 
@@ -53,9 +52,7 @@ class JointMaximallyUncertainChallenge(Rule):
 
     def total(self, pairs: Pairs) -> Tensor:
         """Information of all duels in a batch."""
-        var = pairs.var.clamp_min(_TINY)
-        weight = epistemic_variance(pairs.mean, var) / var
-        weight = weight - torch.diag_embed(weight.diagonal(dim1=-2, dim2=-1))
+        weight = pairs.doubt / pairs.var.clamp_min(_TINY)
         laplacian = torch.diag_embed(weight.sum(-1) + _TINY) - weight
         lower, _ = torch.linalg.cholesky_ex(laplacian[..., 1:, 1:])
         apart = pairs.var[..., 0, 1:]
