@@ -269,9 +269,6 @@ def test_log_rate_improvement_is_as_accurate_as_stated(points):
     assert_rates_are_right(points)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the tail is cut while the density still rises: off by 1.6e-9, 1e-4, 1.4"
-)
 @pytest.mark.parametrize("point", LOW)
 def test_log_rate_improvement_is_accurate_where_the_density_rises_beyond_the_mean(point):
     assert_rates_are_right([point])

@@ -65,7 +65,16 @@ def best_challengers(
 
     if m == 2:  # points [*lane, k, d] are groups of one
         return search.argmax(lambda x: score(x.movedim(-2, 0)[..., None, :]).movedim(0, -1))
-    return search.argmax(score, q=m - 1, extra=_put_together(belief, champion, m, search, total))
+    found = search.argmax(score, q=m - 1, extra=_put_together(belief, champion, m, search, total))
+    return _in_order(found)
+
+
+def _in_order(found: Float[Tensor, "*lane k d"]) -> Float[Tensor, "*lane k d"]:
+    """The points by their first coordinate, then by the second; no order is better, but one must be had."""
+    for column in reversed(range(found.shape[-1])):
+        order = (found[..., column] * 1e6).round().argsort(dim=-1, stable=True)
+        found = found.gather(-2, order[..., None].expand_as(found))
+    return found
 
 
 def _put_together(

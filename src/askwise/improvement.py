@@ -115,5 +115,6 @@ def _tail(begin: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
     steep = begin + hazard((mean - begin) / sd) / sd
     by_tangent = torch.where(steep > 0, _REACH / steep.clamp_min(_TINY), torch.inf)
     by_density = (begin.clamp_min(0).square() + 2 * _REACH).sqrt() - begin
-    by_factor = (mean - begin).clamp_min(0) + _SIGMAS * sd
+    peak = torch.maximum(mean, mean / (1 + sd.square()))  # below zero the density still rises beyond the mean
+    by_factor = (peak - begin).clamp_min(0) + _SIGMAS * sd
     return torch.minimum(torch.minimum(by_tangent, by_density), by_factor)

@@ -14,7 +14,7 @@ from askwise.rules import Rule
 from askwise.search import Search
 from askwise.seeds import Generators
 
-__all__ = ["Query", "next_query"]
+__all__ = ["Query", "check_size", "next_query"]
 
 _TOLERANCE = 1e-6  # of EP: a hundred times below what would move a question visibly
 
@@ -40,7 +40,8 @@ def next_query(
     """The question to ask after these answers: ``m`` points of the unit cube for each lane.
 
     A function of its arguments alone: the same answers, rule, kernel and state of ``source`` give the
-    same question, and a lane with a generator of its own is asked what it would be asked alone.
+    same question, and a lane with a generator of its own is asked what it would be asked alone.  Make
+    the generators anew for each question: how far one is used up may depend on the other lanes.
     ``warm``, an earlier belief about the first of the answers, saves time and moves a question by no
     more than the tolerance of inference.
 
@@ -50,7 +51,7 @@ def next_query(
     >>> query.points.shape
     torch.Size([2, 1])
     """
-    _check_size(rule, m)
+    check_size(rule, m)
     tolerance = _TOLERANCE if method == "ep" else None
     generators = source if method == "gibbs" else None
     belief = infer(data, kernel, method, warm=warm, tolerance=tolerance, generators=generators)
@@ -58,7 +59,8 @@ def next_query(
         return Query(rule.ask(belief, m, Search.around(belief, source)), belief)
 
 
-def _check_size(rule: Rule, m: int) -> None:
+def check_size(rule: Rule, m: int) -> None:
+    """Refuse a number of points that the rule does not ask about."""
     kind = "binary" if m == 1 else "duel" if m == 2 else "batch"
     if m < 1 or kind not in rule.asks:
         kinds = ", ".join(sorted(rule.asks))

@@ -56,12 +56,15 @@ class Search:
     @classmethod
     def around(cls, belief: Belief, source: Generators) -> "Search":
         """A search that knows the best of what has been asked about."""
-        points = belief.data.points
-        lanes, (p, d) = belief.data.lanes, points.shape[-2:]
-        if p == 0:
+        data, points = belief.data, belief.data.points
+        lanes, d = data.lanes, points.shape[-1]
+        if data.n == 0:
             return cls(lanes, source, points.new_full((*lanes, 1, d), 0.5))
+        # by answer, not by point: a lane with fewer distinct points than another is filled up with copies
+        members = torch.cat([data.first, torch.where(data.second < 0, data.first, data.second)], -1)
         with torch.no_grad():
-            best = belief.mean(points).topk(min(_WARM, p), -1).indices[..., None]
+            means = belief.mean(points).gather(-1, members)
+        best = members.gather(-1, means.topk(min(_WARM, means.shape[-1]), -1).indices)[..., None]
         good = points.gather(-2, best.expand(*best.shape[:-1], d))
         near = good + _NEAR * randn(source, lanes, good.shape[-2], d, like=points)
         return cls(lanes, source, torch.cat([good, near.clamp(0, 1)], -2))

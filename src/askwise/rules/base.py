@@ -4,7 +4,7 @@ A rule is a frozen dataclass in a file of its own; the file's existence register
 """
 
 import ast
-import math
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -79,7 +79,9 @@ def parse(text: str) -> Rule:
             raise ValueError
         key = call.func.id
         settings = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (SyntaxError, ValueError):
+        if len(settings) < len(call.keywords):
+            raise ValueError
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
         raise ValueError(
             f"rule must be a name, or a name with settings such as 'ucb_phi(beta=2)'; got {text!r}. "
             f"Choose one of {', '.join(sorted(RULES))}."
@@ -92,7 +94,11 @@ def parse(text: str) -> Rule:
             known = ", ".join(defaults) or "nothing"
             raise ValueError(f"setting of {key} must be {known}; got {name!r}. Leave it out or rename it.")
         if isinstance(defaults[name], float):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not abs(value) <= sys.float_info.max
+            ):
                 raise ValueError(f"{name} of {key} must be a finite number; got {value!r}. Give one.")
             settings[name] = float(value)
     return RULES[key](**settings)

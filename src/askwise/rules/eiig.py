@@ -24,8 +24,9 @@ class ExpectedImprovementInformationGain(Rule):
         x_2 = \arg\max_x \; k \log \mathbb E[\Phi(f(x) - f(x_1))] + I(c, f(x) - f(x_1))
 
     The paper's table prints minus the information I, which makes the champion duel with itself; that
-    is ``sign=-1``, and such duels are then asked as they come.  Rewarding information is the rule's
-    stated purpose and the default.  I is the approximation of Houlsby et al., at most 0.002 nats low.
+    is ``sign=-1``.  Rewarding information is the rule's stated purpose and the default; even so, where
+    every rival is likely to lose, the champion itself has the highest score, :math:`k \log \frac12`.
+    Such duels are asked as they come.  I is the approximation of Houlsby et al., at most 0.002 nats low.
     """
 
     k: float = 0.5

@@ -33,11 +33,13 @@ class ExpectedUtilityOfBestOption(Rule):
     cost = "a search of the mean, one of mean and variance, and one of a pair's joint mean and covariance"
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
-        """The two points."""
+        """The two points, that of higher mean first."""
         champion = search.champion(belief)
         rival = search.argmax(belief.view.against(champion).score(log_expected_improvement))
         pair = torch.cat([champion, rival], -2)
-        return search.argmax(lambda x: self.score(belief, x), q=2, extra=pair[None])
+        found = search.argmax(lambda x: self.score(belief, x), q=2, extra=pair[None])
+        order = belief.mean(found).argsort(dim=-1, descending=True)
+        return found.gather(-2, order[..., None].expand_as(found))
 
     def score(self, belief: Belief, x: Float[Tensor, "*b 2 d"]) -> Float[Tensor, "*b"]:
         """Expected utility of the better of each pair."""

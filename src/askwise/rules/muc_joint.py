@@ -29,8 +29,8 @@ class JointMaximallyUncertainChallenge(Rule):
 
     over all pairs a, b of members, where :math:`V_a` is the epistemic variance of the pair's answer
     and :math:`\rho_{ab}` the correlation of the two differences of f: the information of answers with
-    covariance C seen through the noise of fair coins.  To first order in C it is the sum of
-    ``muc``; for a duel it asks what ``muc`` asks; the rest is the penalty for asking the same twice,
+    covariance C seen through the noise of fair coins.  To first order in C it is twice the sum
+    of ``muc``; for a duel it asks what ``muc`` asks; the rest is the penalty for asking the same twice,
     so that members do not coincide while anything else is uncertain.
 
     C has the rank of the m - 1 differences to the champion, with covariance D: the determinant is
