@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: docs demo test test-slow check format bench-core bench-accuracy bench-gpu clean
+.PHONY: docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -34,6 +34,15 @@ docs: $(READY)  ## the page of rules and the figures, from the code
 
 bench-accuracy: $(READY)  ## EP and Laplace beside long Monte Carlo
 	$(RUN) benchmarks/accuracy.py
+
+bench-search: $(READY)  ## time of a search beside BoTorch's optimizer
+	OPENBLAS_NUM_THREADS=1 $(RUN) benchmarks/search.py speed
+
+bench-ask: $(READY)  ## CPU time of a whole step
+	$(RUN) benchmarks/ask.py
+
+bench-batches: $(READY)  ## batches of 4, 9 and 25: do members differ, and is it any good
+	$(RUN) benchmarks/batches.py
 
 bench-gpu: $(READY)  ## many lanes on a GPU beside the CPU
 	$(RUN) benchmarks/gpu.py

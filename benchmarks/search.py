@@ -1,9 +1,9 @@
 """How good and how fast the search is, beside BoTorch's ``optimize_acqf``.
 
-    python benchmarks/search.py quality    # against a brute force of a million points, polished
-    python benchmarks/search.py speed      # time a search, on the same beliefs and scores
+    python benchmarks/search.py speed                   # time a search, on the same beliefs and scores
+    python benchmarks/search.py quality --workers 14    # against a brute force of a million points, polished
 
-The first takes two minutes with a GPU and 8 cores, and hours without.  Each rewrites its part of
+The second takes five minutes with a GPU and 14 cores, and hours without.  Each rewrites its part of
 docs/bench-search.md from what it measured.
 """
 
@@ -22,20 +22,25 @@ from typing import Any
 
 import torch
 from botorch.acquisition.acquisition import AcquisitionFunction
+from botorch.acquisition.preference import AnalyticExpectedUtilityOfBestOption
 from botorch.exceptions.errors import OptimizationGradientError
-from botorch.optim import optimize_acqf
+from botorch.models.pairwise_gp import PairwiseGP
+from botorch.optim.optimize import optimize_acqf
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
 import askwise as aw
 from askwise import bfgs
 from askwise.belief import Belief
+from askwise.interop.botorch import BeliefModel, LogMUC, UCBPhi
 from askwise.rules import RULES, Asks, Rule
 from askwise.search import Search, with_slope
 from askwise.seeds import generator
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-MILLION = 1_000_000
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "bench-search.md"
+ROWS = DOCUMENT.with_suffix(".jsonl")
+BELIEFS, MILLION = 500, 1_000_000
+LANES = 64
 POLISHED = 256
 RESTARTS, RAW = 3, 512  # of optimize_acqf, as in BoTorch's tutorial on preferences
 CLOSE = 1e-3
@@ -71,10 +76,9 @@ class Recorder(Search):
     known: list[Tensor] = field(default_factory=list)
 
     def argmax(self, score: Any, q: int = 1, **options: Any) -> Tensor:
-        if self.known:
-            found = self.known.pop(0).to(self.warm.device)
-        else:
-            found = super().argmax(score, q, **options)
+        """What is found, or what is known already."""
+        known = self.known.pop(0).to(self.warm.device) if self.known else None
+        found = super().argmax(score, q, **options) if known is None else known
         draws = options.get("draws")
         scores = [score] if draws is None else [partial(_one_draw, score, j) for j in range(draws)]
         for one, point in zip(scores, found[None] if draws is None else found, strict=True):
@@ -90,14 +94,17 @@ class Scored(AcquisitionFunction):
     """A score of ours for BoTorch's optimizer."""
 
     def __init__(self, score: Callable[[Tensor], Tensor], q: int) -> None:
-        super().__init__(model=None)
+        """Of points or of groups of q."""
+        super().__init__(model=None)  # type: ignore[arg-type]
         self.score, self.q = score, q
 
     def forward(self, X: Tensor) -> Tensor:
+        """Scores of batches of q points."""
         return self.score(X if self.q > 1 else X[..., 0, :])
 
 
 def by_botorch(score: Callable[[Tensor], Tensor], q: int, d: int) -> Tensor:
+    """What BoTorch's optimizer finds."""
     acquisition = score if isinstance(score, AcquisitionFunction) else Scored(score, q)
     bounds = torch.stack([torch.zeros(d), torch.ones(d)]).double()
     try:
@@ -143,6 +150,7 @@ def by_brute_force(score: Callable[[Tensor], Tensor], q: int, d: int, warm: Tens
 
 
 def is_logarithmic(rule: Rule, score: Any) -> bool:
+    """Whether the score is the logarithm of what the rule maximises."""
     formula = getattr(score, "formula", None)
     if formula is None or formula.__name__ == "standardised":
         return False
@@ -150,6 +158,7 @@ def is_logarithmic(rule: Rule, score: Any) -> bool:
 
 
 def searched(rule: Rule, m: int, belief: Belief, number: int, known: list[Tensor]) -> Recorder:
+    """The searches that a rule makes."""
     search = Search.around(belief, generator("search benchmark", number, "ask"))
     recorder = Recorder(**vars(search), known=known)
     with torch.no_grad():
@@ -208,12 +217,14 @@ def _calls(log: list[tuple[Any, int, Tensor]]) -> list[Tensor]:
     return [torch.stack(points) if path is not None else points[0] for path, points in calls]
 
 
-def quality(first: int, last: int, out: Path) -> None:
-    """Measure and write the rows of some beliefs."""
-    with ProcessPoolExecutor(14, mp_context=get_context("spawn")) as pool:
-        rows = [row for rows in pool.map(shortfalls, range(first, last)) for row in rows]
-    out.write_text(json.dumps(rows))
-    print(quality_table(rows))
+def quality(workers: int) -> None:
+    """Measure all beliefs, and write the table and the rows it is made of."""
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        rows = [row for rows in pool.map(shortfalls, range(BELIEFS)) for row in rows]
+    ROWS.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
+    table = quality_table(rows)
+    write_part("quality", table)
+    print(table)
 
 
 def quality_table(rows: list[dict[str, Any]]) -> str:
@@ -230,7 +241,7 @@ def quality_table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def milliseconds(call: Callable[[], object], repeats: int) -> float:
+def milliseconds(call: Callable[[], object], repeats: int = 7) -> float:
     """Median CPU time of a call, after one to warm up."""
     call()
     times = []
@@ -241,15 +252,104 @@ def milliseconds(call: Callable[[], object], repeats: int) -> float:
     return statistics.median(times)
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def speed() -> None:
+    """Time a search by each of the three, on the same belief after n duels in two dimensions."""
+    torch.set_num_threads(1)
+    head = ["score", "n", "askwise, ms", "optimize_acqf on our model, ms", "", "BoTorch's own model, ms", ""]
+    head += [f"askwise, {LANES} lanes, ms a lane", ""]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for n in (20, 80, 160):
+        for line in speed_lines(n):
+            print(line, flush=True)
+            lines.append(line)
+    write_part("speed", "\n".join(lines))
+
+
+def speed_lines(n: int) -> list[str]:
+    """The rows for n duels."""
+    prior = aw.kernel("matern52", [0.3, 0.3], 4.0)
+    data = [data_of(prior, 2, n, 2, generator("search speed", n, lane)) for lane in range(LANES)]
+    alone, together = aw.infer(data[0], prior), aw.infer(side_by_side(data), prior)
+    model, theirs = BeliefModel(alone), botorch_model(data[0])
+    lines = []
+    searches = {"ucb_phi": search_ucb_phi, "muc, challenger": search_muc, "eubo, both points": search_eubo}
+    for name, one in searches.items():
+        ours = milliseconds(partial(one, alone))
+        parts = [together.select(part) for part in torch.arange(LANES).split(8)]  # as the loop does
+        many = sum(milliseconds(partial(one, part), 1) for part in parts) / LANES
+        same = milliseconds(partial(by_botorch, *acquisition(name, model, alone), 2))
+        cells = [f"{ours:.1f}", f"{same:.0f}", f"{same / ours:.1f} x"]
+        own = milliseconds(partial(by_botorch, *acquisition(name, theirs, alone), 2), 3)
+        cells += [f"{own:.0f}", f"{own / ours:.0f} x", f"{many:.2f}", f"{own / many:.0f} x"]
+        lines.append(f"| {name} | {n} | {' | '.join(cells)} |")
+    return lines
+
+
+def side_by_side(data: list[aw.Data]) -> aw.Data:
+    """The answers of several studies as lanes of one."""
+    x = torch.stack([torch.stack([one.points[one.first], one.points[one.second]], -2) for one in data])
+    return aw.Data.duels(x, torch.stack([(one.signs + 1) / 2 for one in data]))
+
+
+def botorch_model(data: aw.Data) -> PairwiseGP:
+    """BoTorch's model of the same duels, with a kernel that means the same: its noise is doubled."""
+    winners = torch.where(data.signs > 0, data.first, data.second)
+    losers = torch.where(data.signs > 0, data.second, data.first)
+    prior = aw.kernel("matern52", [0.3, 0.3], 8.0)
+    return PairwiseGP(data.points, torch.stack([winners, losers], -1), covar_module=prior).eval()
+
+
+def search_ucb_phi(belief: Belief) -> Tensor:
+    """One search of the bound."""
+    return searcher(belief).argmax(belief.view.score(aw.rules.parse("ucb_phi").score))  # type: ignore[attr-defined]
+
+
+def search_muc(belief: Belief) -> Tensor:
+    """One search of the challenger of a given point."""
+    view = belief.view.against(torch.full_like(belief.data.points[..., :1, :], 0.5))
+    return searcher(belief).argmax(view.score(aw.rules.parse("muc").log_score))  # type: ignore[attr-defined]
+
+
+def search_eubo(belief: Belief) -> Tensor:
+    """The whole rule: champion, its rival, and both together."""
+    with torch.no_grad():
+        return aw.rules.parse("eubo").ask(belief, 2, searcher(belief))
+
+
+def searcher(belief: Belief) -> Search:
+    """A search with one generator."""
+    return Search.around(belief, generator("search speed"))
+
+
+def acquisition(name: str, model: Any, belief: Belief) -> tuple[AcquisitionFunction, int]:
+    """The same score for BoTorch, and in how many points."""
+    if name.startswith("eubo"):
+        return AnalyticExpectedUtilityOfBestOption(model), 2
+    if name.startswith("muc"):
+        return LogMUC(model, torch.full_like(belief.data.points[0], 0.5)), 1
+    return UCBPhi(model), 1
+
+
+def write_part(name: str, table: str) -> None:
+    """Put a table into its place in the document."""
+    text = DOCUMENT.read_text()
+    before, rest = text.split(f"<!-- {name} -->\n", 1)
+    _, after = rest.split(f"<!-- end of {name} -->", 1)
+    DOCUMENT.write_text(f"{before}<!-- {name} -->\n{table}\n<!-- end of {name} -->{after}")
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    style = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=style)
     parser.add_argument("what", choices=("quality", "speed"))
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--last", type=int, default=500)
-    parser.add_argument("--out", type=Path, default=Path("out/search-quality.json"))
+    parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     if given.what == "quality":
-        given.out.parent.mkdir(exist_ok=True)
-        quality(given.first, given.last, given.out)
+        quality(given.workers)
+    else:
+        speed()
+
+
+if __name__ == "__main__":
+    main()

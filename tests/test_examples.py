@@ -29,4 +29,4 @@ def test_the_demo_finds_the_hidden_best_and_draws_it(tmp_path, monkeypatch, caps
     assert (tmp_path / "out" / "demo.png").stat().st_size > 10_000
     worth = int(re.findall(r"worth +(\d+)% of the hidden best", printed)[-1])
     assert worth >= 90
-    assert "recommended: (" in printed
+    assert "recommended: gain" in printed

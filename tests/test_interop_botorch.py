@@ -13,7 +13,8 @@ from botorch.acquisition.preference import (
     PairwiseBayesianActiveLearningByDisagreement,
     qExpectedUtilityOfBestOption,
 )
-from botorch.models import ModelList, PairwiseGP
+from botorch.models import ModelList, PairwiseGP, SingleTaskGP
+from botorch.models.model import Model
 from botorch.optim import optimize_acqf
 from botorch.sampling import SobolQMCNormalSampler
 from botorch.utils.sampling import manual_seed
@@ -21,7 +22,10 @@ from torch import Tensor
 
 import askwise as aw
 from askwise.belief import Belief
-from askwise.interop.botorch import BeliefModel
+from askwise.interop.botorch import BeliefModel, LogMUC, UCBPhi
+from askwise.rules import parse
+from askwise.search import Search
+from askwise.seeds import generator as source
 
 BOUNDS = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
 
@@ -248,3 +252,197 @@ def test_outputs_other_than_f_are_refused(indices):
 def test_conditioning_is_left_unimplemented():
     with pytest.raises(NotImplementedError, match="condition_on_observations"):
         BeliefModel(belief()).condition_on_observations(uniform(1, 2), torch.ones(1, 1))
+
+
+# the paper's rules
+
+
+def about(seed: int, name: str = "matern52") -> Belief:
+    """Yes/no answers and duels about the hill, with noise."""
+    X, pairs = uniform(8, 2, seed=seed), uniform(8, 2, 2, seed=seed + 100)
+    top = X.new_tensor([0.6, 0.4])
+    height, heights = (1 - 8 * (x - top).square().sum(-1) for x in (X, pairs))
+    yes = uniform(8, seed=seed + 200) < torch.special.ndtr(height)
+    won = uniform(8, seed=seed + 300) < torch.special.ndtr(heights[:, 0] - heights[:, 1])
+    data = aw.Data.binary(X, yes) + aw.Data.duels(pairs, won)
+    return aw.infer(data, aw.kernel(name, lengthscale=[0.3, 0.4], outputscale=2.0))
+
+
+def maximized(acquisition: torch.nn.Module) -> tuple[Tensor, Tensor]:
+    with manual_seed(0):
+        return optimize_acqf(acquisition, BOUNDS, q=1, num_restarts=6, raw_samples=128)
+
+
+def searched(belief: Belief, which: str) -> tuple[torch.nn.Module, Tensor]:
+    """An acquisition, and the point [1, 2] where our own search has its maximum."""
+    rule, search, model = parse(which), Search.around(belief, source(0)), BeliefModel(belief)
+    if which == "ucb_phi":
+        return UCBPhi(model), rule.ask(belief, 1, search)
+    question = rule.ask(belief, 2, search)
+    return LogMUC(model, question[0]), question[1:]
+
+
+@pytest.mark.parametrize("which", ["ucb_phi", "muc"])
+def test_optimize_acqf_lands_where_our_search_does(which):
+    same = []
+    for seed in range(5):
+        acquisition, ours = searched(about(seed, "se" if seed % 2 else "matern52"), which)
+        theirs, value = maximized(acquisition)
+        assert (acquisition(ours) - value).abs().item() < 1e-3
+        same.append((ours - theirs).abs().max().item() < 1e-2)
+    assert sum(same) >= 4
+
+
+@pytest.mark.parametrize("beta", [None, 0.0, 1.0, 5.0])
+def test_the_bound_is_that_of_the_rule(beta):
+    belief, x = about(1), uniform(30, 1, 2)
+    model = BeliefModel(belief)
+    acquisition = UCBPhi(model) if beta is None else UCBPhi(model, beta)
+    mean, var = (part[:, 0] for part in belief.moments(x))
+    chance = belief.success_probability(x)[:, 0]
+    doubt = aw.uncertainty.epistemic_variance(mean, var).sqrt()
+    factor = 2.3263478740408408 if beta is None else beta
+    torch.testing.assert_close(acquisition(x), chance + factor * doubt, rtol=1e-9, atol=1e-12)
+
+
+def test_the_logarithm_of_muc_is_that_of_the_rule():
+    belief, x, champion = about(2), uniform(30, 1, 2), uniform(2, seed=5)
+    mean, var = belief.difference(x[:, 0], champion.expand(30, 2))
+    want = parse("muc").score(mean, var).log()
+    for given in (champion, champion[None]):
+        torch.testing.assert_close(LogMUC(BeliefModel(belief), given)(x), want, rtol=1e-8, atol=1e-8)
+
+
+def test_only_the_logarithm_says_that_it_is_one():
+    model = BeliefModel(about(1))
+    assert LogMUC(model, uniform(2))._log
+    assert not UCBPhi(model)._log
+
+
+def test_the_champion_is_kept_as_a_buffer_without_a_graph():
+    champion = uniform(2).requires_grad_()
+    acquisition = LogMUC(BeliefModel(about(1)), champion)
+    assert not list(acquisition.parameters())
+    assert not list(UCBPhi(acquisition.model).buffers())
+    ((name, buffer),) = acquisition.state_dict().items()
+    assert name == "champion"
+    assert torch.equal(buffer, champion.detach()[None])
+    assert acquisition.float().champion.dtype == torch.float32
+    x = uniform(3, 1, 2)
+    assert not acquisition.double()(x).requires_grad
+    torch.testing.assert_close(copy.deepcopy(acquisition)(x), acquisition(x))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 1, 2), (0, 2)])
+def test_more_or_less_than_one_champion_is_refused(shape):
+    with pytest.raises(ValueError, match=r"^champion must be one point, [^;]+; got shape .+\. Give one\."):
+        LogMUC(BeliefModel(about(1)), uniform(*shape))
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_a_champion_of_another_space_is_refused(d):
+    """At the first challengers at the latest: a model need not tell its dimension."""
+    with pytest.raises(ValueError, match=r"^champion must [^;]+; got .+\. .+"):
+        LogMUC(BeliefModel(about(1)), uniform(d))(uniform(5, 1, 2))
+
+
+def delicate(belief: Belief, champion: Tensor) -> Tensor:
+    """Points where a variance may vanish or a slope may be forgotten, [k, 1, 2]."""
+    beside = [champion + gap for gap in (0.0, 1e-16, 1e-12, 1e-9, 1e-7, 1e-5)]
+    corners = torch.cartesian_prod(BOUNDS[:, 0], BOUNDS[:, 1])
+    return torch.cat([torch.stack(beside), belief.data.points, corners, grid()]).clamp(0, 1)[:, None]
+
+
+@pytest.mark.parametrize("name", ["se", "matern32", "matern52"])
+def test_values_and_slopes_are_finite_everywhere_even_at_the_champion(name):
+    belief = about(3, name)
+    for champion in (Search.around(belief, source(0)).champion(belief)[0], belief.data.points[0], uniform(2)):
+        for acquisition in (UCBPhi(BeliefModel(belief)), LogMUC(BeliefModel(belief), champion)):
+            x = delicate(belief, champion).requires_grad_()
+            value = acquisition(x)
+            (slope,) = torch.autograd.grad(value.sum(), x)
+            assert value.isfinite().all()
+            assert slope.isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["se", "matern32", "matern52"])
+def test_slopes_of_the_rules_match_finite_differences(name):
+    model = BeliefModel(about(4, name))
+    for acquisition in (UCBPhi(model), LogMUC(model, uniform(2, seed=9))):
+        assert torch.autograd.gradcheck(acquisition, uniform(4, 1, 2).requires_grad_(), atol=1e-5)
+
+
+def test_the_champion_itself_is_the_worst_challenger():
+    belief, champion = about(3), uniform(2)
+    acquisition = LogMUC(BeliefModel(belief), champion)
+    assert acquisition(champion[None]) < acquisition(grid()[:, None]).min() - 5
+
+
+@pytest.mark.parametrize("which", ["ucb_phi", "muc"])
+def test_points_of_a_batch_do_not_disturb_each_other(which):
+    acquisition, _ = searched(about(1), which)
+    x = uniform(4, 3, 1, 2)
+    together = acquisition(x)
+    assert together.shape == (4, 3)
+    alone = torch.stack([acquisition(point[None])[0] for point in x.flatten(0, 1)])
+    torch.testing.assert_close(together.flatten(), alone, rtol=1e-10, atol=1e-12)
+    assert torch.equal(together, acquisition(x))
+    torch.testing.assert_close(acquisition(x[0, 0]), together[0, :1], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("which", ["ucb_phi", "muc"])
+def test_two_points_at_once_are_refused(which):
+    acquisition, _ = searched(about(1), which)
+    with pytest.raises(AssertionError, match="q=1"):
+        acquisition(uniform(5, 2, 2))
+
+
+@pytest.mark.parametrize("which", ["ucb_phi", "muc"])
+def test_the_same_search_by_botorch_finds_the_same(which):
+    acquisition, _ = searched(about(1), which)
+    first, again = (maximized(acquisition) for _ in range(2))
+    assert torch.equal(first[0], again[0])
+    assert torch.equal(first[1], again[1])
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (5, 1)])
+def test_each_lane_of_a_belief_has_its_own_bound_and_doubt(shape):
+    lanes, champion, x = belief(lanes=(3,)), uniform(2, seed=4), uniform(*shape, 1, 2)
+    for make in (UCBPhi, lambda model: LogMUC(model, champion)):
+        together = make(BeliefModel(lanes))(x)
+        assert together.shape == (5, 3)
+        for k in range(3):
+            alone = make(BeliefModel(lanes.select(k)))(x.expand(5, 3, 1, 2)[:, k])
+            torch.testing.assert_close(together[:, k], alone, rtol=1e-9, atol=1e-10)
+
+
+def regression() -> Model:
+    X = uniform(12, 2, seed=3)
+    model = SingleTaskGP(X, (6 * X).sin().sum(-1, keepdim=True), outcome_transform=None)
+    model.covar_module.lengthscale = X.new_tensor([0.3, 0.4])
+    model.likelihood.noise = X.new_tensor([0.01])
+    return model.eval()
+
+
+def preference() -> Model:
+    data = duels()
+    pairs = torch.stack([data.first, data.second], -1)
+    winners = torch.where(data.signs[:, None] > 0, pairs, pairs.flip(-1))
+    return PairwiseGP(data.points, winners, covar_module=aw.kernel("se", [0.3, 0.4], 4.0)).eval()
+
+
+@pytest.mark.parametrize("make", [regression, preference])
+# of PairwiseGP, whose inputs need not be scaled for it to have a posterior
+@pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.InputDataWarning")
+def test_the_rules_work_for_other_models(make):
+    model, champion, x = make(), uniform(2, seed=6), grid()[:, None]
+    with torch.no_grad():
+        posterior = model.posterior(torch.cat([x, champion.expand_as(x)], -2))
+        mean, cov = posterior.mean[..., 0], posterior.distribution.covariance_matrix
+    bound = parse("ucb_phi").score(mean[:, 0], cov[:, 0, 0])
+    doubt = parse("muc").score(mean[:, 0] - mean[:, 1], cov[:, 0, 0] + cov[:, 1, 1] - 2 * cov[:, 0, 1])
+    for acquisition, want in ((UCBPhi(model), bound), (LogMUC(model, champion), doubt.log())):
+        with torch.no_grad():
+            torch.testing.assert_close(acquisition(x), want, rtol=1e-5, atol=1e-6)
+        _, value = maximized(acquisition)
+        assert value >= want.max() - 1e-5

@@ -21,4 +21,6 @@ from askwise.kernels import kernel as kernel
 from askwise.loop import next_query as next_query
 from askwise.space import Real as Real
 from askwise.space import Space as Space
+from askwise.study import Best as Best
+from askwise.study import Question as Question
 from askwise.study import Study as Study

@@ -13,7 +13,7 @@ Objective = Callable[[Tensor], tuple[Tensor, Tensor]]
 _ENOUGH = 1e-4  # share of the predicted decrease that a step must bring (Armijo)
 _HOPE = 3.0  # a lane goes on if so many times the gain it can expect would make it the best
 _FASTER = 4.0
-_FLAT = 1e-12  # of an inverse curvature, below which it is taken for negative
+_FLAT = 1e-200  # a curvature below it is taken for negative
 _SHORTEST = 1e-6  # share of the first try below which a direction is given up
 
 
@@ -85,6 +85,7 @@ class _Lanes:
         self.objective, self.lower, self.upper, self.longest = objective, lower, upper, longest
         self.x = x
         self.value, self.grad = self.evaluated(x)
+        self.value = self.value.nan_to_num(torch.inf, torch.inf, -torch.inf)
         self.running = torch.ones_like(self.value, dtype=torch.bool)
         self.share = torch.ones_like(self.value)
         # nothing is known of a fresh lane's curvature: it goes downhill
@@ -111,7 +112,7 @@ class _Lanes:
         self.held = (self.x - self.grad).clamp(self.lower, self.upper) == self.x
         downhill = self.grad.masked_fill(self.held, 0.0).neg_()
         running = self.running & (downhill.abs().amax(-1) > gradient_tolerance)
-        move = (self.inverse @ downhill[..., None]).squeeze(-1).masked_fill_(self.held, 0.0)
+        move = (self.inverse * downhill[:, None, :]).sum(-1).masked_fill_(self.held, 0.0)
         gain = (move * downhill).sum(-1)
         uphill = ~(gain > 0)
         move = torch.where(uphill[:, None], downhill, move)
@@ -158,16 +159,16 @@ class _Lanes:
 
     def _learn(self, s: Tensor, y: Tensor, good: Tensor) -> None:
         """Update the inverse Hessian for a step s that changed the gradient by y (BFGS)."""
-        curvature, squared = (s * y).sum(-1), y.square().sum(-1)
-        used = good & (curvature > _FLAT * squared)
-        rate = torch.where(used, 1 / curvature, 0.0)
+        curvature = (s * y).sum(-1)
+        used = good & (curvature > _FLAT)
+        rate = curvature.reciprocal().masked_fill_(~used, 0.0)
         if self.some_fresh:  # the first step tells the scale
-            scale = torch.where(used & self.fresh, curvature / squared, 1.0)
+            scale = torch.where(used & self.fresh, curvature / y.square().sum(-1), 1.0)
             self.inverse = self.inverse * scale[:, None, None]
             self.fresh = self.fresh & ~used
-        Hy = (self.inverse @ y[..., None]).squeeze(-1)
-        along = rate * (1 + rate * (y * Hy).sum(-1)) / 2
-        half = s[..., None] * (along[:, None] * s - rate[:, None] * Hy)[..., None, :]
+        Hy = (self.inverse * y[:, None, :]).sum(-1)
+        along = torch.addcmul(rate, rate.square(), (y * Hy).sum(-1)).div_(2)
+        half = s[..., None] * (along[:, None] * s - rate[:, None] * Hy)[:, None, :]
         self.inverse = self.inverse + (half + half.mT)
         idle = good & ~used
         if idle.any():  # where the curvature is negative it tells no step length: go faster

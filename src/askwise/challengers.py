@@ -55,8 +55,8 @@ def best_challengers(
 ) -> Float[Tensor, "*lane k d"]:
     """The m - 1 points that with the champion have the highest total.
 
-    Batches are first put together from Sobol points and corners, by exchanging one member at a time
-    for the best in its place; they are then improved in all members at once.
+    Batches are first put together from Sobol points inside and on the faces of the cube, by exchanging
+    one member at a time for the best in its place; they are then improved in all members at once.
     """
 
     def score(x: Tensor) -> Tensor:
@@ -82,7 +82,10 @@ def _put_together(
 ) -> Float[Tensor, "tries *lane k d"]:
     """Batches of candidates that no exchange of one member improves, from different beginnings."""
     lanes, d = champion.shape[:-2], champion.shape[-1]
-    points = torch.cat([champion, search.spread(_CANDIDATES), search.corners()], -2)
+    # members like to be on the faces of the cube: stretched to twice its size, points land there
+    spread = search.spread(_CANDIDATES)
+    faces = (2 * spread - 0.5).clamp(0, 1)
+    points = torch.cat([champion, spread, faces, search.corners()], -2)
     pairs = Pairs.of(belief, points)
     tries = max(1, _TRIES // m)
     every = torch.arange(points.shape[-2], device=points.device)

@@ -12,11 +12,12 @@ from askwise.data import Data
 from askwise.inference import Method, infer
 from askwise.rules import Rule
 from askwise.search import Search
-from askwise.seeds import Generators
+from askwise.seeds import Generators, check_one_a_lane
 
-__all__ = ["Query", "check_size", "next_query"]
+__all__ = ["Query", "ask", "check_size", "next_query"]
 
-_TOLERANCE = 1e-6  # of EP: a hundred times below what would move a question visibly
+_TOLERANCE = 1e-5  # of EP: with 80 duels means are then exact to 2e-6, and a sixth of the sweeps is saved
+_LANES_AT_ONCE = 8  # on a CPU, whose cache holds no more of them; 64 take a fifth longer each
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,23 @@ def next_query(
     tolerance = _TOLERANCE if method == "ep" else None
     generators = source if method == "gibbs" else None
     belief = infer(data, kernel, method, warm=warm, tolerance=tolerance, generators=generators)
+    return Query(ask(belief, rule, m, source), belief)
+
+
+def ask(belief: Belief, rule: Rule, m: int, source: Generators) -> Float[Tensor, "*lane m d"]:
+    """What the rule asks, given what is believed."""
+    lanes = torch.arange(belief.data.lanes.numel(), device=belief.data.points.device)
     with torch.no_grad():
-        return Query(rule.ask(belief, m, Search.around(belief, source)), belief)
+        if belief.data.points.is_cuda or len(lanes) <= _LANES_AT_ONCE:
+            return rule.ask(belief, m, Search.around(belief, source))
+        asked = []
+        for part in lanes.split(_LANES_AT_ONCE):
+            some, own = belief.select(part), source
+            if not isinstance(source, torch.Generator):
+                check_one_a_lane(source, belief.data.lanes)
+                own = [source[lane] for lane in part.tolist()]
+            asked.append(rule.ask(some, m, Search.around(some, own)))
+        return torch.cat(asked)
 
 
 def check_size(rule: Rule, m: int) -> None:

@@ -39,13 +39,12 @@ class Path:
 
     def __call__(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
         """Values of all draws at ``x``."""
-        drawn = self._combined(self.features(x), self.weights)
-        return drawn + self._combined(self.prior.cross(x, self.points), self.update)
-
-    def _combined(self, basis: Tensor, weights: Tensor) -> Tensor:
-        if basis.ndim > weights.ndim:  # each draw has its own points
-            return (basis @ weights[..., None])[..., 0]
-        return (basis @ weights.movedim(0, -1)).movedim(-1, 0)
+        cross = self.prior.cross(x, self.points)
+        if x.ndim > self.weights.ndim:  # each draw has its own points
+            drawn = self.features.combined(x, self.weights[..., None])
+            return (drawn + cross @ self.update[..., None])[..., 0]
+        drawn = self.features.combined(x, self.weights.movedim(0, -1))
+        return (drawn + cross @ self.update.movedim(0, -1)).movedim(-1, 0)
 
 
 def draw(

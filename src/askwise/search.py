@@ -21,10 +21,11 @@ from askwise.seeds import Generators, randn
 __all__ = ["Search", "Sloped", "with_slope"]
 
 Scored = Callable[[Tensor], Tensor]
-_POINTS_AT_ONCE = {"cpu": 2**12, "cuda": 2**16}
+_POINTS_AT_ONCE = {"cpu": 2**11, "cuda": 2**16}  # more do not fit the cache, or the memory
 _WARM, _NEAR = 32, 0.05  # warm points: so many of the best asked about, and some so far from them
-_CANDIDATES, _STARTS = 512, 8  # Sobol points; starts for each dimension
-_DRAW_EFFORT = 4  # times as many for draws: with 1, 86% of them end at the best maximum, with 4, 97%
+_CANDIDATES, _STARTS = 128, 8  # Sobol points and starts, for each dimension (and one more)
+_STEEP, _GAIN = 1e-4, 1e-7  # where a climb ends, in units of the range of the better half of the scores
+_EASY, _DRAW_EFFORT = 3, (4, 12)  # times as many for draws, up to so many dimensions and beyond
 _TRIAL, _FINALISTS, _MOST_STEPS = 5, 4, 50  # after so many steps, so many starts go on, so far
 _WARM_STARTS = 2
 _FEW = 24  # variables for which the curvature is worth an evaluation of its own
@@ -108,18 +109,18 @@ class Search:
     @property
     def candidates(self) -> int:
         """How many Sobol points are scored."""
-        return self.effort * _CANDIDATES
+        return self.effort * _CANDIDATES * (1 + self.warm.shape[-1])
 
     def _best_point(self, score: Scored, draws: tuple[int, ...]) -> Tensor:
         d = self.warm.shape[-1]
         # a draw of f has many more maxima than what is believed of f, the more so in more dimensions
-        more = _DRAW_EFFORT if draws else 1
+        more = _DRAW_EFFORT[d > _EASY] if draws else 1
         shape = (*draws, *self.lanes)
-        count = self.candidates * more * (2 if draws and d > 3 else 1)
+        count = self.candidates * more
         fixed, neighbours = _sobol(count, d, self.warm.device)
         x = torch.cat([fixed.expand(*self.lanes, -1, -1), self.warm], -2)
         x = x.expand(*shape, -1, -1)
-        values = _finite(_in_parts(score, x, -2))
+        values = _ranked(_in_parts(score, x, -2))
         starts = self.effort * more * _STARTS * d
         start = x.gather(-2, _starts(values, neighbours, starts)[..., None].expand(*shape, -1, d))
         return _climbed(score, start[..., None, :], _spread(values))[..., 0, :, :]
@@ -128,8 +129,8 @@ class Search:
         d = self.warm.shape[-1]
         fixed, _ = _sobol(self.candidates // q, q * d, self.warm.device)
         x = fixed.view(-1, *[1] * len(self.lanes), q, d).expand(-1, *self.lanes, -1, -1)
-        values = _finite(_in_parts(score, x, 0))
-        best = values.topk(min(self.effort * _STARTS, len(values)), 0).indices
+        values = _ranked(_in_parts(score, x, 0).movedim(0, -1))
+        best = values.topk(min(self.effort * _STARTS, len(fixed)), -1).indices.movedim(-1, 0)
         start = x.gather(0, best[..., None, None].expand(*best.shape, q, d))
         if extra is not None:
             start = torch.cat([start, extra])
@@ -138,7 +139,7 @@ class Search:
         def of_groups(groups: Tensor) -> Tensor:
             return score(groups.movedim(lanes, 0)).movedim(0, lanes)
 
-        unit = _spread(values.movedim(0, -1))
+        unit = _spread(values)
         return _climbed(of_groups, start.movedim(0, lanes), unit).squeeze(lanes)
 
 
@@ -170,9 +171,8 @@ def _climbed(
     def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
         x = flat.view(*shape, -1, q, d) if q > 1 else flat.view(*shape, -1, d)
         value, slope = with_slope(score, x)
-        return (value / -unit).reshape(-1), (slope.reshape(*shape, -1, q * d) / -unit[..., None]).flatten(
-            0, -2
-        )
+        value = (value / -unit).nan_to_num_(torch.inf, torch.inf, torch.inf)  # too high, whatever it is
+        return value.reshape(-1), (slope.reshape(*shape, -1, q * d) / -unit[..., None]).flatten(0, -2)
 
     flat, curved = start.reshape(-1, q * d), q * d <= _FEW
     found, value = bfgs.minimize(
@@ -181,8 +181,8 @@ def _climbed(
         torch.zeros_like(flat),
         torch.ones_like(flat),
         max_steps=_MOST_STEPS,
-        gradient_tolerance=1e-5,
-        value_tolerance=1e-9,
+        gradient_tolerance=_STEEP,
+        value_tolerance=_GAIN,
         longest_step=0.3,
         inverse=_inverse_curvature(objective, flat) if curved else None,
         rivals=bfgs.Rivals(
@@ -218,11 +218,19 @@ def with_slope(score: Scored, x: Tensor) -> tuple[Tensor, Tensor]:
     with torch.enable_grad():
         x = x.detach().requires_grad_()
         value = score(x)
+        if not value.requires_grad:  # the same everywhere
+            return value, torch.zeros_like(x)
         return value.detach(), torch.autograd.grad(value.sum(), x)[0]
 
 
-def _finite(values: Tensor) -> Tensor:
-    return torch.nan_to_num(values, nan=-torch.inf, posinf=-torch.inf).clamp_min(-1e300)
+def _ranked(values: Float[Tensor, "*c k"]) -> Float[Tensor, "*c k"]:
+    """Scores in which one that is not finite is well below all others."""
+    bad = ~values.isfinite()
+    if not bad.any():
+        return values
+    top = values.masked_fill(bad, -torch.inf).amax(-1, keepdim=True)
+    low = values.masked_fill(bad, torch.inf).amin(-1, keepdim=True)
+    return torch.where(bad, low - 4 * (top - low), values).nan_to_num(0.0, 0.0, 0.0)
 
 
 def _spread(values: Float[Tensor, "*c k"]) -> Float[Tensor, "*c 1"]:

@@ -1,6 +1,7 @@
 """Named parameters in natural units, and their place in the unit cube."""
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -20,19 +21,27 @@ class Real:
     log: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse bounds between which there is nothing."""
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+        """Refuse bounds between which there is nothing, or more than numbers can tell."""
+        largest = sys.float_info.max / 4
+        if not -largest <= self.low < self.high <= largest:
             raise ValueError(
-                f"low and high must be finite, and low below high; got {self.low} and {self.high}. "
-                "Give the smallest value first."
+                f"low and high must be in order and below {largest:.2g} in size; got {self.low} and "
+                f"{self.high}. Give the smallest value first."
             )
         if self.log and self.low <= 0:
             raise ValueError(
                 f"low must be positive for a logarithmic parameter; got {self.low}. Raise it, or drop log."
             )
+        if self.log and math.log(self.low) == math.log(self.high):
+            raise ValueError(
+                f"low and high must differ in their logarithms; got {self.low} and {self.high}. "
+                "Widen the range, or drop log."
+            )
 
     def natural(self, unit: float | int) -> float:
-        """The value at this place between 0 and 1."""
+        """The value at this place between 0 and 1, both ends included."""
+        if unit <= 0 or unit >= 1:
+            return float(self.low if unit <= 0 else self.high)
         if self.log:
             value = math.exp(math.log(self.low) + unit * (math.log(self.high) - math.log(self.low)))
         else:
@@ -46,7 +55,7 @@ class Real:
                 f"value must lie between {self.low} and {self.high}; got {value}. Choose one inside."
             )
         if self.log:
-            return math.log(value / self.low) / math.log(self.high / self.low)
+            return (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
         return (value - self.low) / (self.high - self.low)
 
 
@@ -58,7 +67,7 @@ class Space:
     5.0
     """
 
-    def __init__(self, **parameters: Real) -> None:
+    def __init__(self, /, **parameters: Real) -> None:
         """Take parameters as keywords."""
         if not parameters:
             raise ValueError(
@@ -78,6 +87,11 @@ class Space:
 
     def natural(self, point: Float[Tensor, " d"]) -> dict[str, float]:
         """The parameters at a point of the unit cube."""
+        if point.shape != (self.d,):
+            raise ValueError(
+                f"point must have {self.d} coordinates; got shape {tuple(point.shape)}. "
+                "Give one for each parameter."
+            )
         places = point.tolist()
         return {
             name: p.natural(unit) for (name, p), unit in zip(self.parameters.items(), places, strict=True)

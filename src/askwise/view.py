@@ -50,7 +50,10 @@ class View:
 
     def mean_only(self) -> "View":
         """The same mean, with a variance that no answer has lowered."""
-        return replace(self, weights=self.weights[..., :1])
+        if self.offset is None:
+            return replace(self, weights=self.weights[..., :1])
+        kept = [0, -1]  # the mean, and the covariance with the rival
+        return replace(self, weights=self.weights[..., kept], offset=self.offset[..., kept])
 
     def moments(self, x: Float[Tensor, "*lane q d"]) -> tuple[Float[Tensor, "*c q"], Float[Tensor, "*c q"]]:
         """Mean and variance at ``x``."""
@@ -101,6 +104,8 @@ class Score:
             seen = correlation_at(prior.name, r) @ weights
             if self.formula is None:
                 value, by_cross = seen[..., 0], weights[..., 0][..., None, :]
+                if self.view.offset is not None:
+                    value = value - self.view.offset[..., 0]
             else:
                 value, by_seen = self._through_formula(seen, alone)
                 by_cross = by_seen @ weights.mT

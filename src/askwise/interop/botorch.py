@@ -105,7 +105,7 @@ class UCBPhi(AcquisitionFunction):
         self.rule = UpperCredibleBoundPhi(beta)
 
     @t_batch_mode_transform(expected_q=1)  # type: ignore[arg-type]
-    def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*b"]:
+    def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*c"]:
         """The bound at each point."""
         mean, cov = _moments(self.model, X)
         return self.rule.score(mean[..., 0], cov[..., 0, 0].clamp_min(0))
@@ -121,14 +121,23 @@ class LogMUC(AcquisitionFunction):
 
     def __init__(self, model: Model, champion: Float[Tensor, "*c d"]) -> None:
         """Look for challengers of ``champion``, [d] or [1, d]."""
+        if champion.shape[:-1] not in ((), (1,)):
+            raise ValueError(
+                f"champion must be one point, [d] or [1, d]; got shape {tuple(champion.shape)}. Give one."
+            )
         super().__init__(model)
         self.rule = MaximallyUncertainChallenge()
         self.champion: Tensor
         self.register_buffer("champion", champion.detach().reshape(1, -1))
 
     @t_batch_mode_transform(expected_q=1)  # type: ignore[arg-type]
-    def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*b"]:
+    def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*c"]:
         """Logarithm of the epistemic variance of each point's duel with the champion."""
+        if self.champion.shape[-1] != X.shape[-1]:
+            raise ValueError(
+                f"champion must have the {X.shape[-1]} coordinates of the points; got "
+                f"{self.champion.shape[-1]}. Give a point of the same space."
+            )
         pair = torch.cat([X, self.champion.to(X).expand_as(X)], -2)
         mean, cov = _moments(self.model, pair)
         var = cov[..., 0, 0] + cov[..., 1, 1] - 2 * cov[..., 0, 1]
