@@ -31,16 +31,16 @@ HEAD = """# Batches
 
 `make bench-batches`: {users} simulated users, whose hidden tastes are draws of a squared exponential prior
 (lengthscale 0.2, variance 4) in two dimensions, answer all pairs of each batch. The first batch is random.
-*Distinct*: members that differ by more than 0.001 in some parameter, on average over all batches that the rule
-chose. *Regret*: how much better the best setting is than the recommended one, in standard deviations of the
-prior, on average after each batch. The last column compares each user's regret, averaged over the batches, with
-that under `muc` (negative: better): mean and standard error of the difference.
+*Distinct*: members that differ by more than 0.001 in some parameter, on average over the batches that the
+rule chose. *Regret*: how much better the best setting is than the recommended one, in standard deviations
+of the prior, on average after each batch. The last column compares each user's regret, averaged over the
+batches, with that under `muc` (negative: better): mean and standard error of the difference.
 
 """
 TAIL = """
-`muc`, as published, asks the same point several times in large batches, because it adds up the doubts about pairs
-as if they were independent. `muc_joint` counts what duels have in common once, and looks at duels with the
-champion alone.
+`muc`, as published, asks the same point several times in large batches, because it adds up the doubts about
+pairs as if they were independent. `muc_joint` counts what duels have in common once, and looks at duels
+with the champion alone.
 """
 
 
