@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from askwise.belief import Belief
+from askwise.loop import check_size
 from askwise.normal import binary_entropy, deviation, ndtr, success_probability
 from askwise.rules import Rule
 from askwise.rules.ucb_f import UpperCredibleBoundF
@@ -219,8 +220,8 @@ class _Trace:
         steps = [step for step in self.steps if step.draws is None]
         if not steps:
             return {}
-        score, found = steps[-1].score, steps[-1].found
-        first = len(self.points) - len(found)
+        score, first = steps[-1].score, len(self.points) - len(steps[-1].found)
+        found = self.points[first:]  # in the order asked, which does not matter to the score of a group
         if len(found) == 1:
             values = score(x)
             return {first: values.exp() if logarithm else values}
@@ -233,6 +234,7 @@ class _Trace:
 
 def _asked(belief: Belief, rule: Rule, m: int, seed: int) -> _Trace:
     """What :func:`askwise.next_query` would ask, and how it came to that."""
+    check_size(rule, m)
     search = _Watched(**vars(Search.around(belief, generator("question", seed))))
     with torch.no_grad():
         return _Trace(rule.ask(belief, m, search), search.steps)

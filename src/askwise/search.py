@@ -21,7 +21,7 @@ from askwise.seeds import Generators, randn
 __all__ = ["Search", "Sloped", "with_slope"]
 
 Scored = Callable[[Tensor], Tensor]
-_POINTS_AT_ONCE = {"cpu": 2**11, "cuda": 2**16}  # more do not fit the cache, or the memory
+_POINTS_AT_ONCE = {"cpu": 2**9, "cuda": 2**16}  # more do not fit the cache, or the memory
 _WARM, _NEAR = 32, 0.05  # warm points: so many of the best asked about, and some so far from them
 _CANDIDATES, _STARTS = 128, 8  # Sobol points and starts, for each dimension (and one more)
 _STEEP, _GAIN = 1e-4, 1e-7  # where a climb ends, in units of the range of the better half of the scores
