@@ -361,3 +361,19 @@ def test_a_kernel_without_features_is_refused(method):
 def test_a_number_of_generators_that_is_not_that_of_the_lanes_is_refused(method):
     with pytest.raises(ValueError, match="generators must be one, or one for each of the 3 lanes; got 2"):
         draw(believed(yes_no((3,))), 3, [seeded(), seeded()], method)
+
+
+@pytest.mark.parametrize("lanes", [(), (3,)])
+@pytest.mark.parametrize(("d", "kind"), [(1, HilbertFeatures), (2, HilbertFeatures), (6, FourierFeatures)])
+def test_slopes_of_draws_are_those_of_autograd(d, kind, lanes):
+    X = uniform(*lanes, 12, 2, d, seed=d)
+    belief = aw.infer(aw.Data.duels(X, X[..., 0, 0] > X[..., 1, 0]), aw.kernel("matern52", 0.4, 3.0))
+    path = aw.paths.draw(belief, 2, seeded(5))
+    assert isinstance(path.features, kind)
+    x = uniform(2, *lanes, 7, d, seed=9).requires_grad_()
+    value, slope = path.with_slope(x)
+    torch.testing.assert_close(value, path(x), rtol=1e-12, atol=1e-12)
+    want = torch.autograd.grad(path(x).sum(), x)[0]
+    torch.testing.assert_close(slope, want, rtol=1e-9, atol=1e-11)
+    assert not value.requires_grad
+    assert not slope.requires_grad

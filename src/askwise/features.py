@@ -46,6 +46,15 @@ class Features(ABC):
         """``self(x) @ weights``: functions with these weights."""
         return self(x) @ weights
 
+    def with_slope(
+        self, x: Float[Tensor, "*b q d"], weights: Float[Tensor, "*e m"]
+    ) -> tuple[Float[Tensor, "*b q"], Float[Tensor, "*b q d"]]:
+        """One function a batch of points, and its gradient, which autograd does not follow further."""
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            value = self.combined(x, weights[..., None])[..., 0]
+            return value.detach(), torch.autograd.grad(value.sum(), x)[0]
+
     def duel(self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q m"]:
         """Features of the duel of ``x`` with ``other``, the negative of those of the reverse."""
         return self(x) - self(other)
@@ -121,6 +130,17 @@ class FourierFeatures(Features):
         angle, half = x @ self.frequencies.mT, weights.shape[-2] // 2
         weights = self._scale * weights
         return angle.cos() @ weights[..., :half, :] + angle.sin() @ weights[..., half:, :]
+
+    def with_slope(
+        self, x: Float[Tensor, "*b q d"], weights: Float[Tensor, "*e m"]
+    ) -> tuple[Float[Tensor, "*b q"], Float[Tensor, "*b q d"]]:
+        """The same by hand, in less than half the time, which is most of the time of a search of draws."""
+        angle, half = x @ self.frequencies.mT, weights.shape[-1] // 2
+        weights = self._scale[..., 0] * weights
+        even, odd = weights[..., None, :half], weights[..., None, half:]
+        cosine, sine = angle.cos(), angle.sin_()
+        value = (cosine @ even.mT + sine @ odd.mT)[..., 0]
+        return value, cosine.mul_(odd).sub_(sine.mul_(even)) @ self.frequencies
 
     @property
     def _scale(self) -> Tensor:

@@ -19,6 +19,7 @@ from askwise.features import Features, features
 from askwise.kernels import Covariance
 from askwise.linalg import cholesky, root
 from askwise.seeds import Generators, check_one_a_lane, randn
+from askwise.view import View
 
 __all__ = ["Path", "draw"]
 
@@ -45,6 +46,16 @@ class Path:
             return (drawn + cross @ self.update[..., None])[..., 0]
         drawn = self.features.combined(x, self.weights.movedim(0, -1))
         return (drawn + cross @ self.update.movedim(0, -1)).movedim(-1, 0)
+
+    def with_slope(
+        self, x: Float[Tensor, "count *lane q d"]
+    ) -> tuple[Float[Tensor, "count *lane q"], Float[Tensor, "count *lane q d"]]:
+        """Values and gradients of the draws, each at its own points."""
+        with torch.no_grad():
+            drawn, slope = self.features.with_slope(x, self.weights)
+            update = View(self.prior, self.points, self.update[..., None]).score()
+            added, more = update.with_slope(x)
+            return drawn + added, slope + more
 
 
 def draw(

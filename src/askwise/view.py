@@ -31,7 +31,7 @@ class View:
 
     prior: Covariance
     points: Float[Tensor, "*lane p d"]
-    weights: Float[Tensor, "*lane p k"]
+    weights: Float[Tensor, "*c p k"]
     """One column for the mean, those of the explained variance, and with a rival one that picks it."""
     rival: Float[Tensor, "*lane 1 d"] | None = None
     offset: Float[Tensor, "*lane 1 k"] | None = None
