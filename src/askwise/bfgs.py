@@ -69,8 +69,8 @@ def minimize(  # noqa: PLR0913
 class _Lanes:
     """The state of all lanes between two evaluations.
 
-    A study is a handful of lanes, and then every tensor operation costs the same 2 us, whatever it
-    does; so this counts operations.
+    A study is a handful of lanes, and then every tensor operation costs the same 2 to 4 us, whatever
+    it does; so this is written in few operations.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from askwise.seeds import Generators, check_one_a_lane
 __all__ = ["Query", "ask", "check_size", "next_query"]
 
 _TOLERANCE = 1e-5  # of EP: with 80 duels means are then exact to 2e-6, and a sixth of the sweeps is saved
-_LANES_AT_ONCE = 8  # on a CPU, whose cache holds no more of them; 64 take a fifth longer each
+_LANES_AT_ONCE = 8  # on a CPU, whose cache holds no more of them; 64 take a sixth longer each
 
 
 @dataclass(frozen=True)

