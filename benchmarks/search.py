@@ -162,7 +162,11 @@ def searched(rule: Rule, m: int, belief: Belief, number: int, known: list[Tensor
     search = Search.around(belief, generator("search benchmark", number, "ask"))
     recorder = Recorder(**vars(search), known=known)
     with torch.no_grad():
-        rule.ask(belief, m, recorder)
+        asked = rule.ask(belief, m, recorder)
+    for place, (score, q, _) in enumerate(recorder.log):
+        if q > 1:  # what follows the first search of a group are its parts
+            recorder.log[place:] = [(score, q, asked[..., -q:, :])]
+            break
     return recorder
 
 

@@ -16,6 +16,7 @@ __all__ = ["Pairs", "best_challengers"]
 _CANDIDATES = 256  # points among which batches are first put together
 _TRIES = 64  # batches put together, divided by their size
 _ROUNDS = 3
+_SMALL = 5  # batches up to this size are worth a search of the whole cube for each member
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,27 @@ def best_challengers(
     if m == 2:  # points [*lane, k, d] are groups of one
         return search.argmax(lambda x: score(x.movedim(-2, 0)[..., None, :]).movedim(0, -1))
     found = search.argmax(score, q=m - 1, extra=_put_together(belief, champion, m, search, total))
+    for member in range(m - 1 if m <= _SMALL else 0):
+        found = _exchanged_anywhere(score, found, member, search)
     return _in_order(found)
+
+
+def _exchanged_anywhere(
+    score: Callable[[Tensor], Tensor], found: Float[Tensor, "*lane k d"], member: int, search: Search
+) -> Float[Tensor, "*lane k d"]:
+    """The batch with one member replaced by the best point in its place, then improved as a whole."""
+
+    def in_its_place(x: Tensor) -> Tensor:
+        points = x.movedim(-2, 0)[..., None, :]
+        others = found.expand(len(points), *found.shape)
+        group = torch.cat([others[..., :member, :], points, others[..., member + 1 :, :]], -2)
+        return score(group).movedim(0, -1)
+
+    best = search.argmax(in_its_place)
+    replaced = torch.cat([found[..., :member, :], best, found[..., member + 1 :, :]], -2)
+    improved = search.climbed(score, torch.stack([found, replaced]))
+    better = score(improved[None])[0] > score(found[None])[0]
+    return torch.where(better[..., None, None], improved, found)
 
 
 def _in_order(found: Float[Tensor, "*lane k d"]) -> Float[Tensor, "*lane k d"]:

@@ -220,7 +220,8 @@ class _Trace:
         steps = [step for step in self.steps if step.draws is None]
         if not steps:
             return {}
-        score, first = steps[-1].score, len(self.points) - len(steps[-1].found)
+        step = max(reversed(steps), key=lambda step: len(step.found))  # of a batch, that of all its members
+        score, first = step.score, len(self.points) - len(step.found)
         found = self.points[first:]  # in the order asked, which does not matter to the score of a group
         if len(found) == 1:
             values = score(x)

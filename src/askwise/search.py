@@ -94,6 +94,18 @@ class Search:
                 return self._best_group(score, q, extra)
             return self._best_point(score, () if draws is None else (draws,))
 
+    def climbed(self, score: Scored, groups: Float[Tensor, "k *lane q d"]) -> Float[Tensor, "*lane q d"]:
+        """The best group that can be reached from these."""
+        lanes = len(self.lanes)
+
+        def of_groups(x: Tensor) -> Tensor:
+            return score(x.movedim(lanes, 0)).movedim(0, lanes)
+
+        with torch.no_grad():
+            start = groups.movedim(0, lanes)
+            unit = _spread(_ranked(of_groups(start)))
+            return _climbed(of_groups, start, unit).squeeze(lanes)
+
     def spread(self, count: int) -> Float[Tensor, "*lane k d"]:
         """So many points spread over the cube."""
         points, _ = _sobol(count, self.warm.shape[-1], self.warm.device)
