@@ -149,14 +149,6 @@ def by_brute_force(score: Callable[[Tensor], Tensor], q: int, d: int, warm: Tens
     return max(float(-low.min() * unit), float(every.max())), float(middle)
 
 
-def is_logarithmic(rule: Rule, score: Any) -> bool:
-    """Whether the score is the logarithm of what the rule maximises."""
-    formula = getattr(score, "formula", None)
-    if formula is None or formula.__name__ == "standardised":
-        return False
-    return hasattr(rule, "log_score") or rule.key == "hallucination_believer"
-
-
 def searched(rule: Rule, m: int, belief: Belief, number: int, known: list[Tensor]) -> Recorder:
     """The searches that a rule makes."""
     search = Search.around(belief, generator("search benchmark", number, "ask"))
@@ -201,7 +193,7 @@ def shortfalls(number: int) -> list[dict[str, Any]]:
         scale = max(best - middle, 1e-12 * (1 + abs(best)))
         row: dict[str, Any] = {"number": number, "rule": rule.key, "q": q, "d": d, "n": belief.data.n}
         for name, height in heights.items():
-            if is_logarithmic(rule, score):
+            if getattr(score, "logarithmic", False):
                 row[name] = float(-torch.expm1(torch.tensor(height - best)))
             else:
                 row[name] = (best - height) / scale

@@ -1,4 +1,6 @@
-"""Tensors in float64, drawn or given, as several test files need them."""
+"""Tensors in float64, drawn or given, and their slopes, as several test files need them."""
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -14,3 +16,16 @@ def uniform(*shape: int, seed: int = 0) -> Tensor:
 
 def f64(values: object) -> Tensor:
     return torch.as_tensor(values, dtype=torch.float64)
+
+
+def assert_same_slopes(
+    ours: Tensor, theirs: Tensor, inputs: Sequence[Tensor], rtol: float, atol: float
+) -> None:
+    """Both have the same gradients in the inputs, whatever the weights of their entries."""
+    weights = uniform(*ours.shape, seed=5)
+    for got, want in zip(
+        torch.autograd.grad((weights * ours).sum(), inputs),
+        torch.autograd.grad((weights * theirs).sum(), inputs),
+        strict=True,
+    ):
+        torch.testing.assert_close(got, want, rtol=rtol, atol=atol)

@@ -22,9 +22,9 @@ from tensors import f64, uniform
 Scored = Callable[[Tensor], Tensor]
 
 
-def searching(d: int, lanes: tuple[int, ...] = (), warm: Tensor | None = None, effort: int = 1) -> Search:
+def searching(d: int, lanes: tuple[int, ...] = (), warm: Tensor | None = None) -> Search:
     warm = torch.full((*lanes, 1, d), 0.5, dtype=torch.float64) if warm is None else warm
-    return Search(torch.Size(lanes), generator(0), warm, effort)
+    return Search(torch.Size(lanes), generator(0), warm)
 
 
 def bowl(centre: Tensor) -> Scored:
@@ -436,15 +436,6 @@ def test_spread_points_are_even_over_the_cube(d):
     for column in counts.unbind(-1):
         assert (column.bincount(minlength=16) == 16).all()
     assert torch.equal(points, searching(d, (2,)).spread(256))
-
-
-def test_effort_adds_candidates():
-    few, many = (Recorded(bowl(f64([0.3, 0.3]))) for _ in range(2))
-    searching(2).argmax(few)
-    searching(2, effort=4).argmax(many)
-    seen = [sum(v.numel() for v in r.values) for r in (few, many)]
-    assert seen[1] > 3 * seen[0]
-    assert searching(2, effort=4).candidates == 4 * searching(2).candidates
 
 
 # challengers

@@ -453,6 +453,7 @@ def test_a_study_that_has_only_heard_no_looks_elsewhere():
     [(kind, seed) for kind in KINDS for seed in (0, 2, 3)],
 )
 def test_a_hill_is_found_with_a_kernel_that_is_learned(feedback, seed):
+    """Not with seed 1: its first sixty yes/no questions, at random, all miss the small part that is a yes."""
     study = Study(plane(), feedback, seed=seed)
     played(study, {"binary": 45, "duel": 30, "batch": 12}[feedback])
     assert worth(study.best().params) > -0.15

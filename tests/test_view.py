@@ -13,9 +13,10 @@ from torch import Tensor
 import askwise as aw
 from askwise.belief import Belief
 from askwise.kernels import Stationary, covariance, distance, slope_in_first, steepness
-from askwise.rules import parse
+from askwise.rules import RULES, parse
+from askwise.search import Search
 from askwise.view import View
-from tensors import f64, uniform
+from tensors import assert_same_slopes, f64, seeded, uniform
 
 NAMES = ("se", "matern32", "matern52")
 each_name = pytest.mark.parametrize("name", NAMES)
@@ -391,29 +392,19 @@ def called_by_gpytorch(kernel: Kernel, x: Tensor, y: Tensor) -> Tensor:
 def test_slopes_of_a_kernel_with_lanes_are_gpytorchs_in_points_and_parameters(name, shapes):
     kernel = aw.kernel(name, LENGTHS, SCALES).requires_grad_(True)
     x, y = (uniform(*shape, seed=seed).requires_grad_() for seed, shape in enumerate(shapes))
-    weights, inputs = uniform(3, 4, 5, seed=5), [x, y, *kernel.parameters()]
+    inputs = [x, y, *kernel.parameters()]
     ours, theirs = covariance(kernel).cross(x, y), called_by_gpytorch(kernel, x, y)
     close(ours, theirs, atol=1e-9)
-    for got, want in zip(
-        torch.autograd.grad((weights * ours).sum(), inputs),
-        torch.autograd.grad((weights * theirs).sum(), inputs),
-        strict=True,
-    ):
-        torch.testing.assert_close(got, want, rtol=1e-8, atol=1e-9)
+    assert_same_slopes(ours, theirs, inputs, rtol=1e-8, atol=1e-9)
 
 
 @each_name
 def test_paired_slopes_are_the_diagonal_of_gpytorchs(name):
     kernel = aw.kernel(name, LENGTHS[0], SCALES[1]).requires_grad_(True)
     x, y = uniform(5, 2).requires_grad_(), uniform(5, 2, seed=1).requires_grad_()
-    inputs, weights = [x, y, *kernel.parameters()], uniform(5, seed=2)
+    inputs = [x, y, *kernel.parameters()]
     ours, theirs = covariance(kernel).paired(x, y), called_by_gpytorch(kernel, x, y).diagonal()
-    for got, want in zip(
-        torch.autograd.grad((weights * ours).sum(), inputs),
-        torch.autograd.grad((weights * theirs).sum(), inputs),
-        strict=True,
-    ):
-        torch.testing.assert_close(got, want, rtol=1e-8, atol=1e-9)
+    assert_same_slopes(ours, theirs, inputs, rtol=1e-8, atol=1e-9)
 
 
 @each_name
@@ -464,3 +455,19 @@ def test_kernels_have_no_second_derivative(name):
         (slope,) = torch.autograd.grad(ask(x, uniform(3, 2, seed=1)).sum(), x, create_graph=True)
         with pytest.raises(RuntimeError, match="must be of first order"):
             slope.sum().backward()
+
+
+@pytest.mark.parametrize("text", sorted(RULES))
+def test_a_rule_searches_a_logarithm_if_it_says_so(text):
+    """Those with a ``log_score``, the improvement of the believer, and the first step of eubo."""
+    belief, seen = aw.infer(aw.Data.duels([[[0.2], [0.6]]], [1]), aw.kernel("se", 0.3)), []
+
+    class Watched(Search):
+        def argmax(self, score, q=1, **options):
+            seen.append(getattr(score, "logarithmic", False))
+            return super().argmax(score, q, **options)
+
+    rule = parse(text)
+    m = 1 if "binary" in rule.asks else 2
+    rule.ask(belief, m, Watched(**vars(Search.around(belief, seeded()))))
+    assert any(seen) == (hasattr(rule, "log_score") or text in ("eubo", "hallucination_believer"))

@@ -16,6 +16,7 @@ from torch.nn.functional import pad
 
 from askwise.kernels import Covariance, Stationary
 from askwise.seeds import Generators
+from askwise.slopes import by_autograd
 
 __all__ = ["Features", "FourierFeatures", "HilbertFeatures", "features"]
 
@@ -50,10 +51,7 @@ class Features(ABC):
         self, x: Float[Tensor, "*b q d"], weights: Float[Tensor, "*e m"]
     ) -> tuple[Float[Tensor, "*b q"], Float[Tensor, "*b q d"]]:
         """One function a batch of points, and its gradient, which autograd does not follow further."""
-        with torch.enable_grad():
-            x = x.detach().requires_grad_()
-            value = self.combined(x, weights[..., None])[..., 0]
-            return value.detach(), torch.autograd.grad(value.sum(), x)[0]
+        return by_autograd(lambda x: self.combined(x, weights[..., None])[..., 0], x)
 
     def duel(self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q m"]:
         """Features of the duel of ``x`` with ``other``, the negative of those of the reverse."""

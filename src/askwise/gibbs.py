@@ -53,16 +53,14 @@ def gibbs(
     problem = Problem.of(data, kernel)
     source = generator("gibbs") if generators is None else generators
     with torch.no_grad():
-        signs, cov = problem.data.signs, problem.G.clone()
-        cov.diagonal(dim1=-2, dim2=-1).add_(1.0)
-        lower, _ = cholesky(signs[..., None] * cov * signs[..., None, :])
+        lower = _reactions(problem)
         start, weight = _sequential(lower, chains, source)
         evidence = weight.logsumexp(-1) - math.log(chains)
         precision = torch.cholesky_inverse(lower)
         mean, spread, reduction = _orthant_moments(precision, start, max_sweeps, source)
         alpha, factor = _gaussian_of(problem.data, lower, mean, spread)
         sweeps = torch.full_like(reduction, max_sweeps, dtype=torch.long)
-        none = torch.zeros_like(signs)
+        none = torch.zeros_like(problem.data.signs)
         outcome = Outcome(none, none, evidence, reduction <= tolerance, sweeps, reduction)
     return problem.belief(alpha, factor, outcome)
 
@@ -76,22 +74,24 @@ def hallucinated(belief: Belief, generators: Generators, sweeps: int = 20, tries
     """
     problem = Problem.under(belief.data, belief.prior)
     with torch.no_grad():
-        signs, cov = problem.data.signs, problem.G.clone()
-        cov.diagonal(dim1=-2, dim2=-1).add_(1.0)
-        lower, _ = cholesky(signs[..., None] * cov * signs[..., None, :])
+        lower = _reactions(problem)
         w, weight = _sequential(lower, tries, generators)
         # the largest of log weight + Gumbel noise is a draw by weight
         noise = -(-rand(generators, w.shape[:-2], tries, like=w).log()).log()
         picked = (weight + noise).argmax(-1)[..., None, None].expand(*w.shape[:-2], 1, w.shape[-1])
         w = _swept(torch.cholesky_inverse(lower), w.gather(-2, picked), sweeps, generators)[..., 0, :]
-        y = signs[..., None]
-        pull = torch.cholesky_solve(w[..., None], lower)
-        eye = torch.eye(lower.shape[-1], dtype=w.dtype, device=w.device).expand_as(lower)
-        factor = torch.linalg.solve_triangular(lower.mT, eye, upper=True)
-        alpha, factor = problem.data.spread(y * pull)[..., 0], problem.data.spread(y * factor)
+        alpha, factor = _gaussian_of(problem.data, lower, w, torch.zeros_like(lower))
     if not belief.data.lanes:
         alpha, factor = alpha[0], factor[0]
     return replace(belief, alpha=alpha, factor=factor)
+
+
+def _reactions(problem: Problem) -> Float[Tensor, "lane n n"]:
+    """Cholesky factor of the prior covariance of the reactions, signed so that all are positive."""
+    signs, cov = problem.data.signs, problem.G.clone()
+    cov.diagonal(dim1=-2, dim2=-1).add_(1.0)
+    lower, _ = cholesky(signs[..., None] * cov * signs[..., None, :])
+    return lower
 
 
 def truncated_normal(bound: Float[Tensor, "*b"], uniform: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:

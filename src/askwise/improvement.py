@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.normal import gauss_legendre, hazard, last, log_ndtr, ndtr, truncated_moments
+from askwise.normal import gauss_legendre, hazard, log_ndtr, ndtr, truncated_moments
+from askwise.slopes import last
 
 __all__ = ["expected_best", "log_expected_improvement", "log_rate_improvement"]
 

@@ -20,8 +20,8 @@ from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.normal import last
 from askwise.seeds import Generators, randn
+from askwise.slopes import last
 
 __all__ = ["Covariance", "Name", "Stationary", "covariance", "kernel"]
 

@@ -18,10 +18,10 @@ __all__ = [
     "deviation",
     "gauss_legendre",
     "hazard",
-    "last",
     "log_ndtr",
     "ndtr",
     "owens_t",
+    "standardised",
     "success_probability",
     "truncated_moments",
 ]
@@ -44,30 +44,6 @@ def _gauss_legendre(count: int, dtype: torch.dtype, device: torch.device) -> tup
     nodes, weights = np.polynomial.legendre.leggauss(count)
     options: dict[str, Any] = {"dtype": dtype, "device": device}
     return torch.tensor((nodes + 1) / 2, **options), torch.tensor(weights / 2, **options)
-
-
-def last(slope: Tensor, *inputs: Tensor) -> Tensor:
-    """A slope computed by hand, whose own slope in the inputs is refused.
-
-    Without this, a second derivative would silently take the first for a constant.
-    """
-    if not torch.is_grad_enabled():  # nobody asks for a second derivative
-        return slope
-    refused: Tensor = _Last.apply(slope, *inputs)  # type: ignore[no-untyped-call]
-    return refused
-
-
-class _Last(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, slope: Tensor, *inputs: Tensor) -> Tensor:
-        return slope.clone()
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> None:
-        raise RuntimeError(
-            "derivative of this function must be of first order; got a request for the second. "
-            "Use finite differences of the first."
-        )
 
 
 def ndtr(z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
@@ -165,7 +141,12 @@ def success_probability(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -
     Source: Fauvel & Chalk (2021), section 2.1.  Accuracy: relative error below 1e-12 for results
     above 1e-296.
     """
-    return ndtr(mean / (1 + var).sqrt())
+    return ndtr(standardised(mean, var))
+
+
+def standardised(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
+    r"""Normal quantile of that probability, :math:`\mu/\sqrt{1+\sigma^2}`."""
+    return mean / (1 + var).sqrt()
 
 
 def deviation(var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:

@@ -151,7 +151,7 @@ def question(belief: Belief, rule: Rule, m: int, seed: int = 0) -> Figure:
         _mark(values, member, place, height, label=f"asks {_name(member, m)}")
     values.set(ylabel="$f$", title=_headline(rule, m), xlim=(0, 1))
     _answer_rows(answers, belief)
-    curves = trace.curves(x, logarithm=hasattr(rule, "log_score"))
+    curves = trace.curves(x)
     if curves:
         _score(reason, line, curves, trace.points, len(curves) > 1)
     else:
@@ -215,7 +215,7 @@ class _Trace:
                         found[member] = step.score(x)[draw]
         return found
 
-    def curves(self, x: Float[Tensor, "q 1"], logarithm: bool) -> dict[int, Float[Tensor, " q"]]:
+    def curves(self, x: Float[Tensor, "q 1"]) -> dict[int, Float[Tensor, " q"]]:
         """The last score that was maximised, along each of the points that it chose."""
         steps = [step for step in self.steps if step.draws is None]
         if not steps:
@@ -225,7 +225,7 @@ class _Trace:
         found = self.points[first:]  # in the order asked, which does not matter to the score of a group
         if len(found) == 1:
             values = score(x)
-            return {first: values.exp() if logarithm else values}
+            return {first: values.exp() if getattr(score, "logarithmic", False) else values}
         groups = found.expand(len(x), *found.shape)
         moved = [groups.clone() for _ in found]
         for member, group in enumerate(moved):

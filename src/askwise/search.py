@@ -17,6 +17,7 @@ from torch import Tensor
 from askwise import bfgs
 from askwise.belief import Belief
 from askwise.seeds import Generators, randn
+from askwise.slopes import by_autograd
 
 __all__ = ["Search", "Sloped", "with_slope"]
 
@@ -45,14 +46,12 @@ class Sloped(Protocol):
 
 @dataclass(frozen=True)
 class Search:
-    """Where to look, and how hard; ``source`` also serves rules that draw at random."""
+    """Where to look; ``source`` also serves rules that draw at random."""
 
     lanes: torch.Size
     source: Generators
     warm: Float[Tensor, "*lane w d"]
     """Points that may be good starts; at least one a lane."""
-    effort: int = 1
-    """Factor of the number of candidates and of starts."""
 
     @classmethod
     def around(cls, belief: Belief, source: Generators) -> "Search":
@@ -96,15 +95,9 @@ class Search:
 
     def climbed(self, score: Scored, groups: Float[Tensor, "k *lane q d"]) -> Float[Tensor, "*lane q d"]:
         """The best group that can be reached from these."""
-        lanes = len(self.lanes)
-
-        def of_groups(x: Tensor) -> Tensor:
-            return score(x.movedim(lanes, 0)).movedim(0, lanes)
-
         with torch.no_grad():
-            start = groups.movedim(0, lanes)
-            unit = _spread(_ranked(of_groups(start)))
-            return _climbed(of_groups, start, unit).squeeze(lanes)
+            unit = _spread(_ranked(score(groups).movedim(0, -1)))
+            return self._best_from(score, groups, unit)
 
     def spread(self, count: int) -> Float[Tensor, "*lane k d"]:
         """So many points spread over the cube."""
@@ -121,19 +114,18 @@ class Search:
     @property
     def candidates(self) -> int:
         """How many Sobol points are scored."""
-        return self.effort * _CANDIDATES * (1 + self.warm.shape[-1])
+        return _CANDIDATES * (1 + self.warm.shape[-1])
 
     def _best_point(self, score: Scored, draws: tuple[int, ...]) -> Tensor:
         d = self.warm.shape[-1]
         # a draw of f has many more maxima than what is believed of f, the more so in more dimensions
         more = _DRAW_EFFORT[d > _EASY] if draws else 1
         shape = (*draws, *self.lanes)
-        count = self.candidates * more
-        fixed, neighbours = _sobol(count, d, self.warm.device)
+        fixed, neighbours = _sobol(more * self.candidates, d, self.warm.device)
         x = torch.cat([fixed.expand(*self.lanes, -1, -1), self.warm], -2)
         x = x.expand(*shape, -1, -1)
         values = _ranked(_in_parts(score, x, -2))
-        starts = self.effort * more * _STARTS * d
+        starts = more * _STARTS * d
         start = x.gather(-2, _starts(values, neighbours, starts)[..., None].expand(*shape, -1, d))
         return _climbed(score, start[..., None, :], _spread(values))[..., 0, :, :]
 
@@ -142,17 +134,19 @@ class Search:
         fixed, _ = _sobol(self.candidates // q, q * d, self.warm.device)
         x = fixed.view(-1, *[1] * len(self.lanes), q, d).expand(-1, *self.lanes, -1, -1)
         values = _ranked(_in_parts(score, x, 0).movedim(0, -1))
-        best = values.topk(min(self.effort * _STARTS, len(fixed)), -1).indices.movedim(-1, 0)
+        best = values.topk(min(_STARTS, len(fixed)), -1).indices.movedim(-1, 0)
         start = x.gather(0, best[..., None, None].expand(*best.shape, q, d))
         if extra is not None:
             start = torch.cat([start, extra])
+        return self._best_from(score, start, _spread(values))
+
+    def _best_from(self, score: Scored, groups: Tensor, unit: Tensor) -> Tensor:
         lanes = len(self.lanes)
 
-        def of_groups(groups: Tensor) -> Tensor:
-            return score(groups.movedim(lanes, 0)).movedim(0, lanes)
+        def by_lane(x: Tensor) -> Tensor:
+            return score(x.movedim(lanes, 0)).movedim(0, lanes)
 
-        unit = _spread(values)
-        return _climbed(of_groups, start.movedim(0, lanes), unit).squeeze(lanes)
+        return _climbed(by_lane, groups.movedim(0, lanes), unit).squeeze(lanes)
 
 
 def _in_parts(score: Scored, x: Tensor, dim: int) -> Tensor:
@@ -225,14 +219,7 @@ def _inverse_curvature(objective: bfgs.Objective, start: Float[Tensor, "r k"]) -
 
 def with_slope(score: Scored, x: Tensor) -> tuple[Tensor, Tensor]:
     """Scores and their gradients, by the score itself or by autograd."""
-    if isinstance(score, Sloped):
-        return score.with_slope(x)
-    with torch.enable_grad():
-        x = x.detach().requires_grad_()
-        value = score(x)
-        if not value.requires_grad:  # the same everywhere
-            return value, torch.zeros_like(x)
-        return value.detach(), torch.autograd.grad(value.sum(), x)[0]
+    return score.with_slope(x) if isinstance(score, Sloped) else by_autograd(score, x)
 
 
 def _ranked(values: Float[Tensor, "*c k"]) -> Float[Tensor, "*c k"]:

@@ -19,7 +19,7 @@ from askwise.belief import Belief
 from askwise.data import Data
 from askwise.kernels import Covariance, Stationary, covariance
 from askwise.linalg import cholesky, root, thin_root
-from askwise.normal import last
+from askwise.slopes import last
 
 __all__ = ["Outcome", "Problem", "Space", "logdet", "scaled_change", "site_scale", "warm_sites"]
 

@@ -18,7 +18,7 @@ from askwise.fit import fit
 from askwise.inference import infer
 from askwise.kernels import Name, kernel
 from askwise.loop import next_query
-from askwise.normal import success_probability
+from askwise.normal import standardised, success_probability
 from askwise.rules import Asks, Rule, parse
 from askwise.search import Search
 from askwise.seeds import generator
@@ -129,7 +129,7 @@ class Study:
         belief = self.belief()
         search = Search.around(belief, generator("askwise study", self.seed, "best"))
         if self.feedback == "binary":
-            point = search.argmax(belief.view.score(lambda mean, var: mean * torch.rsqrt(1 + var)))
+            point = search.argmax(belief.view.score(standardised))
         else:
             point = search.champion(belief)
         mean, var = belief.moments(point)

@@ -25,11 +25,12 @@ from askwise.normal import (
     binary_entropy,
     gauss_legendre,
     hazard,
-    last,
     ndtr,
     owens_t,
+    standardised,
     success_probability,
 )
+from askwise.slopes import last
 
 __all__ = [
     "Decomposition",
@@ -70,7 +71,7 @@ def decompose(
         p, q = success_probability(mean, var), success_probability(-mean, var)
         return Decomposition(p * q, epistemic_variance(mean, var), aleatoric_variance(mean, var))
     if measure == "entropy":
-        total = binary_entropy(mean / (1 + var).sqrt())
+        total = binary_entropy(standardised(mean, var))
         return Decomposition(total, mutual_information(mean, var), aleatoric_entropy(mean, var))
     raise ValueError(f"measure must be 'variance' or 'entropy'; got {measure!r}. Choose one of the two.")
 
@@ -170,7 +171,7 @@ def aleatoric_variance(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) ->
 
     Source: section 3.2.1.  Accuracy: as :func:`askwise.normal.owens_t`, which here has ``a <= 1``.
     """
-    return 2 * owens_t(mean / (1 + var).sqrt(), (1 + 2 * var).rsqrt())
+    return 2 * owens_t(standardised(mean, var), (1 + 2 * var).rsqrt())
 
 
 def mutual_information(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
@@ -188,7 +189,7 @@ def mutual_information(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) ->
     """
     mean, var = torch.broadcast_tensors(mean, var)
     gap = _entropy_gap(var)
-    result: Tensor = _EntropyIntegral.apply(mean / (1 + var).sqrt(), torch.zeros_like(gap), gap)  # type: ignore[no-untyped-call]
+    result: Tensor = _EntropyIntegral.apply(standardised(mean, var), torch.zeros_like(gap), gap)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -201,7 +202,7 @@ def aleatoric_entropy(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> 
     """
     mean, var = torch.broadcast_tensors(mean, var)
     gap = _entropy_gap(var)
-    result: Tensor = _EntropyIntegral.apply(mean / (1 + var).sqrt(), gap, torch.ones_like(gap))  # type: ignore[no-untyped-call]
+    result: Tensor = _EntropyIntegral.apply(standardised(mean, var), gap, torch.ones_like(gap))  # type: ignore[no-untyped-call]
     return result
 
 
@@ -264,4 +265,4 @@ def houlsby_information(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -
     """
     spread = var + _HOULSBY**2
     expected = math.log(2) * _HOULSBY * torch.exp(-mean.square() / (2 * spread)) / spread.sqrt()
-    return binary_entropy(mean / (1 + var).sqrt()) - expected
+    return binary_entropy(standardised(mean, var)) - expected

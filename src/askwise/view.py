@@ -19,8 +19,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from askwise.kernels import Covariance, Stationary, correlation_at, distance, slope_in_first, steepness
+from askwise.slopes import by_autograd
 
-__all__ = ["Score", "View"]
+__all__ = ["Formula", "Score", "View"]
 
 Formula = Callable[[Tensor, Tensor], Tensor]
 """A score as a function of mean and variance, differentiable by autograd."""
@@ -88,16 +89,18 @@ class Score:
         mean, var = self.view.moments(x)
         return mean if self.formula is None else self.formula(mean, var)
 
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the formula is a logarithm, which it is if its name begins with ``log_``."""
+        return getattr(self.formula, "__name__", "").startswith("log_")
+
     def with_slope(
         self, x: Float[Tensor, "*lane q d"]
     ) -> tuple[Float[Tensor, "*lane q"], Float[Tensor, "*lane q d"]]:
         """Scores of the points and their gradients, which autograd does not follow further."""
         prior = self.view.prior
         if not isinstance(prior, Stationary):
-            with torch.enable_grad():
-                x = x.detach().requires_grad_()
-                value = self(x)
-                return value.detach(), torch.autograd.grad(value.sum(), x)[0]
+            return by_autograd(self, x)
         length, points, weights, alone = self._scaled
         with torch.no_grad():
             x = x / length

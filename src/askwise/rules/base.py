@@ -17,8 +17,9 @@ from torch import Tensor
 from askwise import paths
 from askwise.belief import Belief
 from askwise.search import Search
+from askwise.view import Formula
 
-__all__ = ["RULES", "Asks", "Rule", "parse", "sampled_maxima", "top_of_data"]
+__all__ = ["RULES", "Asks", "Rule", "challenge", "parse", "sampled_maxima", "top_of_data"]
 
 RULES: "dict[str, type[Rule]]" = {}
 _TWINS = 1e-6  # points closer than this in every coordinate are one and the same to a person
@@ -102,6 +103,13 @@ def parse(text: str) -> Rule:
                 raise ValueError(f"{name} of {key} must be a finite number; got {value!r}. Give one.")
             settings[name] = float(value)
     return RULES[key](**settings)
+
+
+def challenge(
+    first: Float[Tensor, "*lane 1 d"], belief: Belief, search: Search, formula: Formula
+) -> Float[Tensor, "*lane 2 d"]:
+    """``first``, and the point for which the difference of f to it has the highest score."""
+    return torch.cat([first, search.argmax(belief.view.against(first).score(formula))], -2)
 
 
 def sampled_maxima(

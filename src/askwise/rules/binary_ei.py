@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from askwise.belief import Belief
 from askwise.improvement import log_rate_improvement
+from askwise.normal import standardised
 from askwise.rules.base import Asks, Rule
 from askwise.search import Search
 
@@ -35,13 +35,12 @@ class BinaryExpectedImprovement(Rule):
         """The point of highest expected improvement."""
         top = search.argmax(belief.view.score(standardised))
         bar = standardised(*belief.moments(top)).detach()
-        return search.argmax(belief.view.score(lambda mean, var: self.log_score(mean, var, bar)))
+
+        def log_improvement(mean: Tensor, var: Tensor) -> Tensor:
+            return self.log_score(mean, var, bar)
+
+        return search.argmax(belief.view.score(log_improvement))
 
     def log_score(self, mean: Tensor, var: Tensor, bar: Tensor) -> Tensor:
         """Logarithm of the improvement over the rate ``ndtr(bar)``, from mean and variance of f."""
         return log_rate_improvement(mean, var, bar)
-
-
-def standardised(mean: Tensor, var: Tensor) -> Tensor:
-    """Normal quantile of the expected success rate."""
-    return mean * torch.rsqrt(1 + var)

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from askwise.belief import Belief
 from askwise.improvement import log_expected_improvement
-from askwise.rules.base import Asks, Rule, top_of_data
+from askwise.rules.base import Asks, Rule, challenge, top_of_data
 from askwise.search import Search
 
 __all__ = ["BivariateExpectedImprovement"]
@@ -33,9 +32,7 @@ class BivariateExpectedImprovement(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
         """The best point asked about and its most promising rival."""
-        best = top_of_data(belief)
-        rival = search.argmax(belief.view.against(best).score(self.log_score))
-        return torch.cat([best, rival], -2)
+        return challenge(top_of_data(belief), belief, search, self.log_score)
 
     def log_score(self, mean: Tensor, var: Tensor) -> Tensor:
         """Logarithm of the improvement, from mean and variance of the difference."""

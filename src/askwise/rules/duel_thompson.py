@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from askwise.belief import Belief
-from askwise.rules.base import Asks, Rule, sampled_maxima
+from askwise.rules.base import Asks, Rule, challenge, sampled_maxima
 from askwise.search import Search
 from askwise.uncertainty import log_epistemic_variance
 
@@ -33,9 +32,7 @@ class DuelThompson(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
         """A draw's maximum and its challenger."""
-        first = sampled_maxima(belief, 1, search)
-        second = search.argmax(belief.view.against(first).score(self.log_score))
-        return torch.cat([first, second], -2)
+        return challenge(sampled_maxima(belief, 1, search), belief, search, self.log_score)
 
     def log_score(self, mean: Tensor, var: Tensor) -> Tensor:
         """Logarithm of the doubt about the duel, from mean and variance of the difference."""

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from askwise.belief import Belief
 from askwise.normal import success_probability
-from askwise.rules.base import Asks, Rule
+from askwise.rules.base import Asks, Rule, challenge
 from askwise.search import Search
 from askwise.uncertainty import epistemic_deviation
 
@@ -36,9 +35,7 @@ class DuelingUpperCredibleBoundPhi(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
         """The champion and its most promising rival."""
-        champion = search.champion(belief)
-        rival = search.argmax(belief.view.against(champion).score(self.score))
-        return torch.cat([champion, rival], -2)
+        return challenge(search.champion(belief), belief, search, self.score)
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:
         """The bound, from mean and variance of the difference."""

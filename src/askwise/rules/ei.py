@@ -36,8 +36,11 @@ class ExpectedImprovement(Rule):
         """The best point asked about and its most promising rival."""
         best = top_of_data(belief)
         bar = belief.mean(best)
-        rival = search.argmax(belief.view.score(lambda mean, var: self.log_score(mean - bar, var)))
-        return torch.cat([best, rival], -2)
+
+        def log_improvement(mean: Tensor, var: Tensor) -> Tensor:
+            return self.log_score(mean - bar, var)
+
+        return torch.cat([best, search.argmax(belief.view.score(log_improvement))], -2)
 
     def log_score(self, mean: Tensor, var: Tensor) -> Tensor:
         """Logarithm of the improvement, from the mean above the bar and the variance of f."""

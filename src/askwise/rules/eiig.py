@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from askwise.belief import Belief
-from askwise.normal import log_ndtr
-from askwise.rules.base import Asks, Rule
+from askwise.normal import log_ndtr, standardised
+from askwise.rules.base import Asks, Rule, challenge
 from askwise.search import Search
 from askwise.uncertainty import houlsby_information
 
@@ -45,11 +44,9 @@ class ExpectedImprovementInformationGain(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
         """The champion and its rival."""
-        champion = search.champion(belief)
-        rival = search.argmax(belief.view.against(champion).score(self.score))
-        return torch.cat([champion, rival], -2)
+        return challenge(search.champion(belief), belief, search, self.score)
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:
         """From mean and variance of the difference to the champion."""
-        promise = log_ndtr(mean * torch.rsqrt(1 + var))
+        promise = log_ndtr(standardised(mean, var))
         return self.k * promise + self.sign * houlsby_information(mean, var)

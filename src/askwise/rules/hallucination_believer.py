@@ -51,12 +51,14 @@ class HallucinationBeliever(Rule):
         winner = _last_winner(belief)
         bar = imagined.mean(winner)
 
-        def score(mean: Tensor, var: Tensor) -> Tensor:
-            if self.of == "ucb":
-                return mean + self.beta * deviation(var)
+        def bound(mean: Tensor, var: Tensor) -> Tensor:
+            return mean + self.beta * deviation(var)
+
+        def log_improvement(mean: Tensor, var: Tensor) -> Tensor:
             return log_expected_improvement(mean - bar, var)
 
-        return torch.cat([winner, search.argmax(imagined.view.score(score))], -2)
+        formula = bound if self.of == "ucb" else log_improvement
+        return torch.cat([winner, search.argmax(imagined.view.score(formula))], -2)
 
 
 def _last_winner(belief: Belief) -> Float[Tensor, "*lane 1 d"]:

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from askwise.belief import Belief
-from askwise.rules.base import Asks, Rule
+from askwise.rules.base import Asks, Rule, challenge
 from askwise.search import Search
 from askwise.uncertainty import mutual_information
 
@@ -32,9 +31,7 @@ class MaxEntropyChallenge(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
         """The champion and its challenger."""
-        champion = search.champion(belief)
-        challenger = search.argmax(belief.view.against(champion).score(self.log_score))
-        return torch.cat([champion, challenger], -2)
+        return challenge(search.champion(belief), belief, search, self.log_score)
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:
         """Information in nats, from mean and variance of the difference."""

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from askwise.belief import Belief
 from askwise.challengers import Pairs, best_challengers
-from askwise.rules.base import Asks, Rule
+from askwise.rules.base import Asks, Rule, challenge
 from askwise.search import Search
 from askwise.uncertainty import epistemic_variance, log_epistemic_variance
 
@@ -40,10 +40,8 @@ class MaximallyUncertainChallenge(Rule):
         """The champion and its challengers."""
         champion = search.champion(belief)
         if m == 2:
-            challengers = search.argmax(belief.view.against(champion).score(self.log_score))
-        else:
-            challengers = best_challengers(belief, champion, m, search, self.total)
-        return torch.cat([champion, challengers], -2)
+            return challenge(champion, belief, search, self.log_score)
+        return torch.cat([champion, best_challengers(belief, champion, m, search, self.total)], -2)
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:
         """Doubt about a duel, from mean and variance of the difference."""
