@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-gpu clean
+.PHONY: docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -43,6 +43,12 @@ bench-ask: $(READY)  ## CPU time of a whole step
 
 bench-batches: $(READY)  ## batches of 4, 9 and 25: do members differ, and is it any good
 	$(RUN) benchmarks/batches.py
+
+bench-learned: $(READY)  ## regret with kernels learned from the answers and with known ones
+	$(RUN) benchmarks/learned.py
+
+bench-preferential: $(READY)  ## duels beside Optuna-dashboard's sampler: time of an ask, and regret
+	$(RUN) benchmarks/preferential.py
 
 bench-gpu: $(READY)  ## many lanes on a GPU beside the CPU
 	$(RUN) benchmarks/gpu.py

@@ -1,5 +1,6 @@
 """Fixtures and helpers that every test file may use."""
 
+import jaxtyping
 import pytest
 import torch
 from hypothesis import settings
@@ -17,3 +18,11 @@ def one_thread():
 @pytest.fixture
 def generator() -> torch.Generator:
     return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture
+def unchecked():
+    """Without the checks of types that only tests make, which would speak up before ours."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

@@ -1,5 +1,4 @@
 import copy
-import importlib
 import math
 from typing import NamedTuple
 
@@ -22,10 +21,10 @@ from gpytorch.priors import GammaPrior, LogNormalPrior, NormalPrior
 from torch import Tensor
 
 import askwise as aw
+from askwise import fitting as module
 from askwise.bfgs import Objective, minimize
-from askwise.fit import Fitted
+from askwise.fitting import Fitted
 
-module = importlib.import_module("askwise.fit")  # the package's attribute of that name is the function
 METHODS = ["ep", "laplace"]
 HARD_STARTS = [(1e-3, 1.0), (1e3, 1.0), (0.3, 1e-6), (0.3, 1e6)]  # lengthscale, outputscale
 

@@ -138,6 +138,14 @@ def test_draws_follow_beliefs_from_other_inference(method, inference):
 
 
 @each_method
+@pytest.mark.parametrize("inference", ["ep", "gibbs"])
+def test_draws_follow_rankings_and_ties_whose_noise_is_shared(method, inference):
+    x = f64([[[0.1], [0.35], [0.6], [0.9]], [[0.2], [0.5], [0.7], [1.0]]])
+    data = aw.Data.rankings(x, torch.tensor([[2, 1], [1, 3]])) + aw.Data.ties(x[:1, :3])
+    assert_draws_follow(believed(data, method=inference), method)
+
+
+@each_method
 @pytest.mark.parametrize(
     "data",
     [aw.Data.binary([[0.3]], [1]), aw.Data.duels([[[0.3], [0.4]]], [0])],

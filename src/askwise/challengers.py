@@ -103,9 +103,8 @@ def _put_together(
 ) -> Float[Tensor, "tries *lane k d"]:
     """Batches of candidates that no exchange of one member improves, from different beginnings."""
     lanes, d = champion.shape[:-2], champion.shape[-1]
-    # members like to be on the faces of the cube: stretched to twice its size, points land there
-    spread = search.spread(_CANDIDATES)
-    faces = (2 * spread - 0.5).clamp(0, 1)
+    # members like to be on the faces of the cube
+    spread, faces = search.spread(_CANDIDATES), search.faces(_CANDIDATES)
     points = torch.cat([champion, spread, faces, search.corners()], -2)
     pairs = Pairs.of(belief, points)
     tries = max(1, _TRIES // m)

@@ -7,6 +7,7 @@ that does not cancel.
 
 import copy
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -16,14 +17,15 @@ from torch import Tensor
 
 from askwise.belief import Belief
 from askwise.data import Data
-from askwise.normal import log_ndtr, truncated_moments
+from askwise.normal import interval_moments, log_ndtr, truncated_moments
 from askwise.sites import Outcome, Problem, Space, logdet, scaled_change, site_scale, warm_sites
 
-__all__ = ["ep"]
+__all__ = ["Likelihood", "ep", "ep_of"]
 
 _SMALLEST_STEP = 0.02
 _DEPTH = 5  # places that the extrapolation looks back to
 _PATIENCE = 3
+_SHARPEST = 1e-12  # variance that a row without a noise of its own is given: no site is infinite
 
 
 def ep(
@@ -41,10 +43,16 @@ def ep(
     ``warm``: an earlier belief whose answers are the first of ``data``.
     A lane that is not done after ``max_sweeps`` has ``converged`` false and its last sites.
     """
-    problem = Problem.of(data, kernel)
+    return ep_of(Problem.of(data, kernel), warm, tolerance, max_sweeps)
+
+
+def ep_of(
+    problem: Problem, warm: Belief | None = None, tolerance: float = 1e-8, max_sweeps: int = 1000
+) -> Belief:
+    """The same for answers and a prior that are made ready."""
     with torch.inference_mode():  # a fifth faster than no_grad for one lane of n = 80
         tau, nu = warm_sites(problem.data, warm)
-        run = _Run(problem.space, problem.data.signs, tau, nu)
+        run = _Run(problem.space, Likelihood.of(problem.data), tau, nu)
         run.iterate(tolerance, max_sweeps)
         found = (run.tau, run.nu, _log_evidence(run), run.change <= tolerance, run.sweeps, run.change)
     return problem.at_sites(Outcome(*(part.clone() for part in found)))
@@ -53,8 +61,8 @@ def ep(
 class _Run:
     """State of all lanes; a sweep works on those that are not done."""
 
-    def __init__(self, space: Space, signs: Tensor, tau: Tensor, nu: Tensor) -> None:
-        self.space, self.signs, self.tau, self.nu = space, signs, tau, nu
+    def __init__(self, space: Space, likelihood: "Likelihood", tau: Tensor, nu: Tensor) -> None:
+        self.space, self.likelihood, self.tau, self.nu = space, likelihood, tau, nu
         self.cavity_mean, self.cavity_var = torch.zeros_like(tau), torch.zeros_like(tau)
         self.logdet = tau.new_zeros(len(tau))
         self.change = tau.new_full((len(tau),), math.inf)
@@ -62,14 +70,14 @@ class _Run:
 
     def iterate(self, tolerance: float, max_sweeps: int) -> None:
         active = torch.arange(len(self.tau), device=self.tau.device)
-        space, signs = self.space, self.signs
+        space, likelihood = self.space, self.likelihood
         walk = _Walk(torch.stack([self.tau, self.nu], -2))
         for sweep in range(1, max_sweeps + 1):
             tau, nu = walk.at.unbind(-2)
             mean, var, lower = space.marginals(tau, nu)
             cavity_mean, cavity_var = _cavity(mean, var, tau, nu)
-            move = _matched_sites(cavity_mean, cavity_var, signs) - walk.at
-            scale = site_scale(var)
+            move = likelihood.sites(cavity_mean, cavity_var) - walk.at
+            scale = site_scale(var, None if likelihood.plain else tau)
             change = scaled_change(move, scale)
             done = change <= tolerance
             if done.any() or sweep == max_sweeps:
@@ -81,7 +89,7 @@ class _Run:
                 if ready.all():
                     return
                 go = ~ready
-                active, space, signs = active[go], space.select(go), signs[go]
+                active, space, likelihood = active[go], space.select(go), likelihood.select(go)
                 walk, move, scale, change = walk.select(go), move[go], scale[go], change[go]
             walk.step(move, scale, change)
 
@@ -160,20 +168,77 @@ def _cavity(mean: Tensor, var: Tensor, tau: Tensor, nu: Tensor) -> tuple[Tensor,
     return (mean - var * nu) / left, var / left
 
 
-def _matched_sites(mean: Tensor, var: Tensor, signs: Tensor) -> Float[Tensor, "lane 2 n"]:
-    r"""Sites that give the cavity the mean and variance it has after the answer (GPML, eq. 3.58).
+@dataclass(frozen=True)
+class Likelihood:
+    """What each row was heard to be: above its margin, below it, or within."""
 
-    With :math:`z = y m / s`, :math:`s^2 = 1 + v` and the moments of a normal below z (hazard
-    :math:`\lambda`, depth e, variance r): :math:`\tau = \lambda e / (1 + v r)` and
-    :math:`\nu = y s (e - z r) / (1 + v r)`, where :math:`e - z r = \lambda + z \lambda e`.
-    """
-    s = (1 + var).sqrt()
-    z = signs * mean / s
-    rate, depth, r = truncated_moments(z)
-    weight = rate * depth
-    shrink = 1 + var * r
-    pull = torch.where(z > 0, torch.addcmul(rate, z, weight), torch.addcmul(depth, z, r, value=-1))
-    return torch.stack([weight, signs * s * pull], -2) / shrink[:, None]
+    signs: Float[Tensor, "lane n"]
+    slack: Float[Tensor, "lane n"]
+    margin: Float[Tensor, "lane 1"]
+    plain: bool
+
+    @classmethod
+    def of(cls, data: Data) -> "Likelihood":
+        """Those of data with lanes."""
+        return cls(data.signs, data.slack.clamp_min(_SHARPEST), data.margin[..., None], data.plain)
+
+    def select(self, lanes: Tensor) -> "Likelihood":
+        """Those of some of the lanes."""
+        return Likelihood(self.signs[lanes], self.slack[lanes], self.margin[lanes], self.plain)
+
+    def all_as(self, sign: float) -> "Likelihood":
+        """The same rows, each heard to be ``sign``."""
+        return replace(self, signs=torch.full_like(self.signs, sign), plain=self.plain and sign != 0)
+
+    def sites(self, mean: Tensor, var: Tensor) -> Float[Tensor, "lane 2 n"]:
+        r"""Sites that give the cavity the mean and variance it has after the answer (GPML, eq. 3.58).
+
+        With :math:`z = (y m - t) / s`, :math:`s^2 = \sigma^2 + v` for a slack :math:`\sigma^2`, and the
+        moments of a normal below z (hazard :math:`\lambda`, depth e, variance r):
+        :math:`\tau = \lambda e / (\sigma^2 + v r)` and
+        :math:`\nu = y [s (e - z r) + t \lambda e] / (\sigma^2 + v r)`, where
+        :math:`e - z r = \lambda + z \lambda e`.
+
+        For a tie r is the variance of a standard normal within t/s of :math:`-m/s`, and o how far its
+        mean is from there: :math:`\tau = (1 - r) / (\sigma^2 + v r)` and
+        :math:`\nu = (s o - m r) / (\sigma^2 + v r)`.
+        """
+        slack = 1 if self.plain else self.slack
+        s = (slack + var).sqrt()
+        z = self._standardised(mean, s)
+        rate, depth, r = truncated_moments(z)
+        weight = rate * depth
+        pull = torch.where(z > 0, torch.addcmul(rate, z, weight), torch.addcmul(depth, z, r, value=-1))
+        push = self.signs * s * pull
+        if not self.plain:
+            push = push + self.signs * self.margin * weight
+            weight, push, r = self._with_ties(mean, s, (weight, push, r))
+        return torch.stack([weight, push], -2) / (slack + var * r)[:, None]
+
+    def log_mass(self, mean: Tensor, var: Tensor) -> Float[Tensor, "lane n"]:
+        """Logarithm of the probability of each answer if its row has this mean and variance."""
+        s = ((1 if self.plain else self.slack) + var).sqrt()
+        mass = log_ndtr(self._standardised(mean, s))
+        ties = self.signs == 0
+        if self.plain or not ties.any():
+            return mass
+        return mass.masked_scatter(ties, self._tie_moments(mean, s, ties)[0])
+
+    def _standardised(self, mean: Tensor, s: Tensor) -> Tensor:
+        turned = self.signs * mean
+        return (turned if self.plain else turned - self.margin) / s
+
+    def _with_ties(self, mean: Tensor, s: Tensor, wins: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Numerators of the sites and variance left, with those of ties put in their places."""
+        ties = self.signs == 0
+        if not ties.any():
+            return wins
+        _, offset, r = self._tie_moments(mean, s, ties)
+        tied = ((1 - r).clamp_min(0), s[ties] * offset - mean[ties] * r, r)
+        return tuple(one.masked_scatter(ties, other) for one, other in zip(wins, tied, strict=True))
+
+    def _tie_moments(self, mean: Tensor, s: Tensor, ties: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return interval_moments((-mean / s)[ties], (self.margin / s)[ties])
 
 
 def _log_evidence(run: _Run) -> Float[Tensor, " lane"]:
@@ -181,7 +246,6 @@ def _log_evidence(run: _Run) -> Float[Tensor, " lane"]:
     m, v, tau, nu = run.cavity_mean, run.cavity_var, run.tau, run.nu
     one = 1 + tau * v
     mean = (m + v * nu) / one
-    z = run.signs * m / (1 + v).sqrt()
-    each = log_ndtr(z) + one.log() / 2 + nu * mean / 2
+    each = run.likelihood.log_mass(m, v) + one.log() / 2 + nu * mean / 2
     each = each + (m * (tau * m - 2 * nu) - nu.square() * v) / (2 * one)
     return each.sum(-1) - run.logdet / 2

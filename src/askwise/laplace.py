@@ -28,7 +28,14 @@ def laplace(
     tolerance: float = 1e-8,
     max_sweeps: int = 1000,
 ) -> Belief:
-    """Posterior of f by Laplace's approximation; arguments as :func:`askwise.ep.ep`."""
+    """Posterior of f by Laplace's approximation; arguments as :func:`askwise.ep.ep`.
+
+    For answers with a noise of their own each, and none that are ties.
+    """
+    if not data.plain:
+        raise ValueError(
+            "method must be 'ep' or 'gibbs' for rankings and ties; got 'laplace'. Choose one of the two."
+        )
     problem = Problem.of(data, kernel)
     space, signs = problem.space, problem.data.signs
     with torch.no_grad():

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import torch
 from gpytorch.kernels import Kernel
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from askwise.belief import Belief
 from askwise.data import Data
+from askwise.domain import Domain
 from askwise.inference import Method, infer
 from askwise.rules import Rule
 from askwise.search import Search
@@ -17,6 +18,7 @@ from askwise.seeds import Generators, check_one_a_lane
 __all__ = ["Query", "ask", "check_size", "next_query"]
 
 _TOLERANCE = 1e-5  # of EP: with 80 duels means are then exact to 2e-6, and a sixth of the sweeps is saved
+_TWINS, _DRAWS = 1e-6, 64  # settings closer than this are one and the same to a person
 _LANES_AT_ONCE = 8  # on a CPU, whose cache holds no more of them; 64 take a sixth longer each
 
 
@@ -28,7 +30,7 @@ class Query:
     belief: Belief
 
 
-def next_query(
+def next_query(  # noqa: PLR0913
     data: Data,
     rule: Rule,
     kernel: Kernel,
@@ -37,6 +39,7 @@ def next_query(
     *,
     method: Method = "ep",
     warm: Belief | None = None,
+    domain: Domain | None = None,
 ) -> Query:
     """The question to ask after these answers: ``m`` points of the unit cube for each lane.
 
@@ -44,7 +47,8 @@ def next_query(
     same question, and a lane with a generator of its own is asked what it would be asked alone.  Make
     the generators anew for each question: how far one is used up may depend on the other lanes.
     ``warm``, an earlier belief about the first of the answers, saves time; it moves a question as far as
-    the tolerance of inference lets it, below 1e-4 in the tests.
+    the tolerance of inference lets it, below 1e-4 in the tests.  ``domain`` says which points are
+    settings, if not all are.
 
     >>> import askwise as aw
     >>> data = aw.Data.duels([[[0.2], [0.6]], [[0.6], [0.9]]], [0, 1])
@@ -56,23 +60,56 @@ def next_query(
     tolerance = _TOLERANCE if method == "ep" else None
     generators = source if method == "gibbs" else None
     belief = infer(data, kernel, method, warm=warm, tolerance=tolerance, generators=generators)
-    return Query(ask(belief, rule, m, source), belief)
+    return Query(ask(belief, rule, m, source, domain), belief)
 
 
-def ask(belief: Belief, rule: Rule, m: int, source: Generators) -> Float[Tensor, "*lane m d"]:
-    """What the rule asks, given what is believed."""
+def ask(
+    belief: Belief, rule: Rule, m: int, source: Generators, domain: Domain | None = None
+) -> Float[Tensor, "*lane m d"]:
+    """What the rule asks, given what is believed; with a domain, about different settings of it."""
     lanes = torch.arange(belief.data.lanes.numel(), device=belief.data.points.device)
     with torch.no_grad():
         if belief.data.points.is_cuda or len(lanes) <= _LANES_AT_ONCE:
-            return rule.ask(belief, m, Search.around(belief, source))
+            return _asked(belief, rule, m, Search.around(belief, source, domain))
         asked = []
         for part in lanes.split(_LANES_AT_ONCE):
             some, own = belief.select(part), source
             if not isinstance(source, torch.Generator):
                 check_one_a_lane(source, belief.data.lanes)
                 own = [source[lane] for lane in part.tolist()]
-            asked.append(rule.ask(some, m, Search.around(some, own)))
+            asked.append(_asked(some, rule, m, Search.around(some, own, domain)))
         return torch.cat(asked)
+
+
+def _asked(belief: Belief, rule: Rule, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    points = rule.ask(belief, m, search)
+    return points if search.domain is None else _told_apart(points, search.domain, search)
+
+
+def _told_apart(
+    points: Float[Tensor, "*lane m d"], domain: Domain, search: Search
+) -> Float[Tensor, "*lane m d"]:
+    """The question with another setting, drawn at random, in the place of each that was there before.
+
+    Of few settings a rule may well choose one twice, and then there is nothing to compare.  If the
+    domain has no other (that is found by some draws and steps), the twin stays.
+    """
+    for member in range(1, points.shape[-2]):
+        own, earlier = points[..., member, None, :], points[..., :member, :]
+        if not _repeats(own, earlier).any():
+            continue
+        steps = domain.snapped(domain.neighbours(own[..., 0, :]))
+        others = torch.cat([own, search.random(_DRAWS), steps], -2)
+        first = (~_repeats(others, points[..., :member, :])).to(torch.uint8).argmax(-1)[..., None, None]
+        chosen = others.gather(-2, first.expand_as(own))
+        points = torch.cat([earlier, chosen, points[..., member + 1 :, :]], -2)
+    return points
+
+
+def _repeats(
+    some: Float[Tensor, "*lane k d"], earlier: Float[Tensor, "*lane j d"]
+) -> Bool[Tensor, "*lane k"]:
+    return ((some[..., :, None, :] - earlier[..., None, :, :]).abs() < _TWINS).all(-1).any(-1)
 
 
 def check_size(rule: Rule, m: int) -> None:

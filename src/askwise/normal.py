@@ -18,6 +18,7 @@ __all__ = [
     "deviation",
     "gauss_legendre",
     "hazard",
+    "interval_moments",
     "log_ndtr",
     "ndtr",
     "owens_t",
@@ -27,11 +28,13 @@ __all__ = [
 ]
 
 _SQRT_HALF = math.sqrt(0.5)
+_INV_SQRT_2PI = 1 / math.sqrt(2 * math.pi)
 _SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
 _DEEP = -5.0  # below it the direct difference z + hazard loses more than 1e-13
 _TERMS = 20  # of the continued fraction: 2e-14 there, and fewer would do further down
 _SMALLEST_VARIANCE = 1e-300
 _NINE_SIGMA = 9.0  # exp(-81/2) < 3e-18: what lies beyond is below rounding
+_WIDE = 1.0  # half of the width from which the closed form of an interval around zero has all its digits
 
 
 def gauss_legendre(count: int, like: Tensor) -> tuple[Float[Tensor, " k"], Float[Tensor, " k"]]:
@@ -133,6 +136,44 @@ def truncated_moments(
         depth = torch.where(deep, tail, depth)
         var = torch.where(deep, tail * (rest - tail), var)
     return rate, depth, var
+
+
+def interval_moments(
+    centre: Float[Tensor, "*b"], half: Float[Tensor, "*b"]
+) -> tuple[Float[Tensor, "*b"], Float[Tensor, "*b"], Float[Tensor, "*b"]]:
+    r"""Log probability that a standard normal is within ``half`` of ``centre``, and how it lies there.
+
+    .. math:: \log [\Phi(c + h) - \Phi(c - h)], \qquad
+        \mathbb E[t \mid |t - c| \le h] - c, \qquad \mathbb V[t \mid |t - c| \le h]
+
+    The closed forms cancel for a narrow interval and for one in a tail.  There the moments are sums
+    of positive terms: quadrature of :math:`e^{-a s - s^2/2}` in the distance s from the end a that is
+    nearer to zero, over as much of it as matters.
+
+    Accuracy: for ``|centre| <= 1e100`` and ``1e-100 <= half <= 1e100``, relative error of the variance
+    below 1e-12, of the logarithm below 1e-12 (absolute where it is below one); error of the mean
+    below 1e-12 of ``half``.
+    """
+    c = centre.abs()
+    a, b = c - half, c + half
+    reach = (2 * half).minimum(_NINE_SIGMA**2 / (a + (a.square() + _NINE_SIGMA**2).sqrt()))
+    nodes, weights = gauss_legendre(24, c)
+    s = reach[..., None] * nodes
+    density = weights * torch.exp(-s * (a[..., None] + s / 2))
+    total = density.sum(-1)
+    near = (density * s).sum(-1) / total
+    var = (density * (s - near[..., None]).square()).sum(-1) / total
+    log_mass = (_INV_SQRT_2PI * reach * total).log() - a.square() / 2
+    offset = near - half
+    wide = (a < 0) & (half > _WIDE)
+    if wide.any():
+        mass = ndtr(b) - ndtr(a)
+        height_a, height_b = (_INV_SQRT_2PI * torch.exp(-end.square() / 2) / mass for end in (a, b))
+        mean = height_a - height_b
+        rest = b * height_b - a * height_a + mean.square()
+        log_mass = torch.where(wide, mass.log(), log_mass)
+        offset, var = torch.where(wide, mean - c, offset), torch.where(wide, 1 - rest, var)
+    return log_mass, torch.where(centre < 0, -offset, offset), var
 
 
 def success_probability(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:

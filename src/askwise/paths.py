@@ -105,10 +105,15 @@ def _decoupled_update(belief: Belief, basis: Features, weights: Tensor, generato
     noise of the sites, one normal for each answer.  A belief without sites (exact moments) has
     noise of covariance :math:`I - F^\top K F` in the place of :math:`F^\top (f_0 - f)`.
     """
-    data, factor = belief.data, belief.factor
+    data, factor, count = belief.data, belief.factor, weights.shape[-1]
     before, K = basis(data.points) @ weights, belief.prior.cross(data.points, data.points)
-    normals = randn(generators, data.lanes, data.n, weights.shape[-1], like=weights)
-    if belief.tau.any():
+    sites = bool(belief.tau.any())
+    normals = randn(generators, data.lanes, data.n if sites else factor.shape[-1], count, like=weights)
+    if data.noise.any():  # what a noisy copy of a point was, not f, is what the sites look at
+        own = randn(generators, data.lanes, data.noise.shape[-1], count, like=weights)
+        before = before + data.noise.sqrt()[..., None] * own
+        K = K + torch.diag_embed(data.noise)
+    if sites:
         noise = data.spread(belief.tau.sqrt()[..., None] * normals)
         update = noise + factor @ (factor.mT @ (before - K @ noise))
     else:

@@ -2,46 +2,36 @@
 
 Sobol points and warm candidates (what was asked about, and its surroundings) are scored; the best
 local maxima among them are then climbed together by projected BFGS.  A study is one lane of it.
+Where not every point is a setting, all of this is done among settings: slopes lead along real
+parameters, and along whole numbers as if they were real; then what was found is snapped, and steps of
+whole numbers and other values of choices are tried around it.
 """
 
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from askwise import bfgs
 from askwise.belief import Belief
-from askwise.seeds import Generators, randn
-from askwise.slopes import by_autograd
+from askwise.climb import GAIN, Scored, finalists, ranked, unit_of
+from askwise.climb import Sloped as Sloped
+from askwise.climb import with_slope as with_slope
+from askwise.domain import Domain
+from askwise.seeds import Generators, rand, randn
 
 __all__ = ["Search", "Sloped", "with_slope"]
 
-Scored = Callable[[Tensor], Tensor]
 _POINTS_AT_ONCE = {"cpu": 2**9, "cuda": 2**16}  # more do not fit the cache, or the memory
 _WARM, _NEAR = 32, 0.05  # warm points: so many of the best asked about, and some so far from them
 _CANDIDATES, _STARTS = 128, 8  # Sobol points and starts, for each dimension (and one more)
-_STEEP, _GAIN = 1e-4, 1e-7  # where a climb ends, in units of the range of the better half of the scores
 _EASY, _DRAW_EFFORT = 3, (4, 12)  # times as many for draws, up to so many dimensions and beyond
-_TRIAL, _FINALISTS, _MOST_STEPS = 5, 4, 50  # after so many steps, so many starts go on, so far
 _WARM_STARTS = 2
-_FEW = 24  # variables for which the curvature is worth an evaluation of its own
-_STEP = 1e-4
-
-
-@runtime_checkable
-class Sloped(Protocol):
-    """A score that knows its gradient; any other is differentiated by autograd."""
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Scores of the points."""
-
-    def with_slope(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores and gradients."""
+_TRIES = 64  # random points of which the first that satisfies the constraints is taken
+_MORE = 8  # Sobol points drawn for each that must satisfy the constraints
+_ROUNDS = 4  # of steps in discrete parameters, each followed by a climb in the real ones
 
 
 @dataclass(frozen=True)
@@ -52,14 +42,22 @@ class Search:
     source: Generators
     warm: Float[Tensor, "*lane w d"]
     """Points that may be good starts; at least one a lane."""
+    domain: Domain | None = None
+    """Which points are settings; if None, all are."""
+
+    def __post_init__(self) -> None:
+        """Start from settings."""
+        if self.domain is not None:
+            object.__setattr__(self, "domain", self.domain.on(self.warm.device))
+            object.__setattr__(self, "warm", self.settings(self.warm))
 
     @classmethod
-    def around(cls, belief: Belief, source: Generators) -> "Search":
+    def around(cls, belief: Belief, source: Generators, domain: Domain | None = None) -> "Search":
         """A search that knows the best of what has been asked about."""
         data, points = belief.data, belief.data.points
         lanes, d = data.lanes, points.shape[-1]
         if data.n == 0:
-            return cls(lanes, source, points.new_full((*lanes, 1, d), 0.5))
+            return cls(lanes, source, points.new_full((*lanes, 1, d), 0.5), domain)
         # by answer, not by point: a lane with fewer distinct points than another is filled up with copies
         members = torch.cat([data.first, torch.where(data.second < 0, data.first, data.second)], -1)
         with torch.no_grad():
@@ -67,7 +65,7 @@ class Search:
         best = members.gather(-1, means.topk(min(_WARM, means.shape[-1]), -1).indices)[..., None]
         good = points.gather(-2, best.expand(*best.shape[:-1], d))
         near = good + _NEAR * randn(source, lanes, good.shape[-2], d, like=points)
-        return cls(lanes, source, torch.cat([good, near.clamp(0, 1)], -2))
+        return cls(lanes, source, torch.cat([good, near.clamp(0, 1)], -2), domain)
 
     def champion(self, belief: Belief) -> Float[Tensor, "*lane 1 d"]:
         """The point of highest posterior mean."""
@@ -96,49 +94,89 @@ class Search:
     def climbed(self, score: Scored, groups: Float[Tensor, "k *lane q d"]) -> Float[Tensor, "*lane q d"]:
         """The best group that can be reached from these."""
         with torch.no_grad():
-            unit = _spread(_ranked(score(groups).movedim(0, -1)))
+            unit = unit_of(ranked(score(groups).movedim(0, -1)))
             return self._best_from(score, groups, unit)
 
+    def settings(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
+        """Settings near these points, which are the points themselves if every point is one."""
+        return x if self.domain is None else self.domain.snapped(x)
+
     def spread(self, count: int) -> Float[Tensor, "*lane k d"]:
-        """So many points spread over the cube."""
-        points, _ = _sobol(count, self.warm.shape[-1], self.warm.device)
+        """So many settings spread over the cube."""
+        if self.domain is None:
+            points, _ = _sobol(count, self.warm.shape[-1], self.warm.device)
+        else:
+            points = _spread_settings(count, self.domain)
         return points.expand(*self.lanes, -1, -1)
 
+    def faces(self, count: int) -> Float[Tensor, "*lane k d"]:
+        """So many settings, most of them on the faces of the cube."""
+        spread = self.spread(count)
+        # stretched to twice the size of the cube, points land on its faces
+        return self._on_settings((2 * spread - 0.5).clamp(0, 1), spread)
+
     def corners(self) -> Float[Tensor, "*lane k d"]:
-        """Corners of the cube, at most 64 of them."""
+        """Corners of the cube, at most 64 of them, or settings close to them."""
         d = self.warm.shape[-1]
         number = torch.arange(2 ** min(d, 6), device=self.warm.device)[:, None]
         points = (number >> torch.arange(d, device=self.warm.device) % 6) & 1
-        return points.to(self.warm.dtype).expand(*self.lanes, -1, -1)
+        points = points.to(self.warm.dtype).expand(*self.lanes, -1, -1)
+        return points if self.domain is None else self._on_settings(points, self.spread(len(number)))
+
+    def random(self, count: int) -> Float[Tensor, "*lane k d"]:
+        """So many settings drawn uniformly and independently."""
+        d = self.warm.shape[-1]
+        if self.domain is None:
+            return rand(self.source, self.lanes, count, d, like=self.warm)
+        tries = _TRIES if self.domain.constrained else 1
+        return self.domain.uniform(rand(self.source, self.lanes, count, tries, d, like=self.warm))
 
     @property
     def candidates(self) -> int:
         """How many Sobol points are scored."""
-        return _CANDIDATES * (1 + self.warm.shape[-1])
+        return _CANDIDATES * (1 + self._dimensions)
+
+    @property
+    def _dimensions(self) -> int:
+        """Number of parameters to choose."""
+        return self.warm.shape[-1] if self.domain is None else self.domain.dimensions
+
+    def _on_settings(self, points: Tensor, spread: Tensor) -> Tensor:
+        """Settings near these points, with the choices of others: those of a corner are ties."""
+        if self.domain is None:
+            return points
+        return self.domain.snapped(torch.where(self.domain.of_choice, spread, points))
 
     def _best_point(self, score: Scored, draws: tuple[int, ...]) -> Tensor:
-        d = self.warm.shape[-1]
+        d, dimensions = self.warm.shape[-1], self._dimensions
         # a draw of f has many more maxima than what is believed of f, the more so in more dimensions
-        more = _DRAW_EFFORT[d > _EASY] if draws else 1
-        shape = (*draws, *self.lanes)
-        fixed, neighbours = _sobol(more * self.candidates, d, self.warm.device)
+        more = _DRAW_EFFORT[dimensions > _EASY] if draws else 1
+        shape, count = (*draws, *self.lanes), more * self.candidates
+        if self.domain is None:
+            fixed, neighbours = _sobol(count, d, self.warm.device)
+        else:
+            fixed, neighbours = _distinct_settings(count, self.domain)
         x = torch.cat([fixed.expand(*self.lanes, -1, -1), self.warm], -2)
         x = x.expand(*shape, -1, -1)
-        values = _ranked(_in_parts(score, x, -2))
-        starts = more * _STARTS * d
+        values = ranked(_in_parts(score, x, -2))
+        starts = min(more * _STARTS * dimensions, len(fixed))
         start = x.gather(-2, _starts(values, neighbours, starts)[..., None].expand(*shape, -1, d))
-        return _climbed(score, start[..., None, :], _spread(values))[..., 0, :, :]
+        unit = unit_of(values)
+        if self.domain is None:
+            return _best(*finalists(score, start[..., None, :], unit))[..., 0, :, :]
+        best, value = self._settled(score, start[..., None, :], unit, self.domain.climbs)
+        return self._stepped(score, best, value, unit)[..., 0, :, :]
 
     def _best_group(self, score: Scored, q: int, extra: Tensor | None) -> Tensor:
         d = self.warm.shape[-1]
         fixed, _ = _sobol(self.candidates // q, q * d, self.warm.device)
-        x = fixed.view(-1, *[1] * len(self.lanes), q, d).expand(-1, *self.lanes, -1, -1)
-        values = _ranked(_in_parts(score, x, 0).movedim(0, -1))
+        x = self.settings(fixed.view(-1, *[1] * len(self.lanes), q, d)).expand(-1, *self.lanes, -1, -1)
+        values = ranked(_in_parts(score, x, 0).movedim(0, -1))
         best = values.topk(min(_STARTS, len(fixed)), -1).indices.movedim(-1, 0)
         start = x.gather(0, best[..., None, None].expand(*best.shape, q, d))
         if extra is not None:
             start = torch.cat([start, extra])
-        return self._best_from(score, start, _spread(values))
+        return self._best_from(score, start, unit_of(values))
 
     def _best_from(self, score: Scored, groups: Tensor, unit: Tensor) -> Tensor:
         lanes = len(self.lanes)
@@ -146,7 +184,43 @@ class Search:
         def by_lane(x: Tensor) -> Tensor:
             return score(x.movedim(lanes, 0)).movedim(0, lanes)
 
-        return _climbed(by_lane, groups.movedim(0, lanes), unit).squeeze(lanes)
+        start = groups.movedim(0, lanes)
+        if self.domain is None:
+            return _best(*finalists(by_lane, start, unit)).squeeze(lanes)
+        return self._settled(by_lane, start, unit, self.domain.climbs)[0].squeeze(lanes)
+
+    def _settled(
+        self, score: Scored, start: Float[Tensor, "*c s q d"], unit: Float[Tensor, "*c 1"], free: Tensor
+    ) -> tuple[Float[Tensor, "*c 1 q d"], Float[Tensor, "*c 1"]]:
+        """The best setting (or group) that can be reached, and its score; no worse than the best start."""
+        options = start
+        if free.any():
+            found, _ = finalists(score, start, unit, self.domain, free)
+            options = torch.cat([start, self.settings(found)], -3)
+        values = ranked(score(options if start.shape[-2] > 1 else options[..., 0, :]))
+        return _best(options, -values), values.amax(-1, keepdim=True)
+
+    def _stepped(
+        self,
+        score: Scored,
+        best: Float[Tensor, "*c 1 1 d"],
+        value: Float[Tensor, "*c 1"],
+        unit: Float[Tensor, "*c 1"],
+    ) -> Float[Tensor, "*c 1 1 d"]:
+        """The best setting after steps in discrete parameters, as long as they help."""
+        assert self.domain is not None
+        going = torch.ones_like(value, dtype=torch.bool)
+        for _ in range(_ROUNDS):
+            around = self.settings(self.domain.neighbours(best[..., 0, 0, :]))
+            options = torch.cat([best, around[..., None, :]], -3)
+            found, reached = self._settled(score, options, unit, ~self.domain.stays)
+            better = going & (reached > value)
+            going = going & (reached > value + GAIN * unit)
+            best = torch.where(better[..., None, None], found, best)
+            value = torch.where(better, reached, value)
+            if not going.any():
+                break
+        return best
 
 
 def _in_parts(score: Scored, x: Tensor, dim: int) -> Tensor:
@@ -168,74 +242,10 @@ def _starts(values: Tensor, neighbours: Tensor, count: int) -> Int[Tensor, "*c s
     return torch.cat([best, best_warm + fixed], -1)
 
 
-def _climbed(
-    score: Scored, start: Float[Tensor, "*c s q d"], unit: Float[Tensor, "*c 1"]
-) -> Float[Tensor, "*c 1 q d"]:
-    """The best maximum that can be reached from the starts of each lane."""
-    *shape, count, q, d = start.shape
-
-    def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
-        x = flat.view(*shape, -1, q, d) if q > 1 else flat.view(*shape, -1, d)
-        value, slope = with_slope(score, x)
-        value = (value / -unit).nan_to_num_(torch.inf, torch.inf, torch.inf)  # too high, whatever it is
-        return value.reshape(-1), (slope.reshape(*shape, -1, q * d) / -unit[..., None]).flatten(0, -2)
-
-    flat, curved = start.reshape(-1, q * d), q * d <= _FEW
-    found, value = bfgs.minimize(
-        objective,
-        flat,
-        torch.zeros_like(flat),
-        torch.ones_like(flat),
-        max_steps=_MOST_STEPS,
-        gradient_tolerance=_STEEP,
-        value_tolerance=_GAIN,
-        longest_step=0.3,
-        inverse=_inverse_curvature(objective, flat) if curved else None,
-        rivals=bfgs.Rivals(
-            count, left=min(count, max(_FINALISTS, count // 8)), trial=_TRIAL if curved else 4 * _TRIAL
-        ),
-    )
-    value = value.view(*shape, -1)
-    best = value.argmin(-1)[..., None, None, None].expand(*shape, 1, q, d)
-    return found.view(*shape, -1, q, d).gather(-3, best)
-
-
-def _inverse_curvature(objective: bfgs.Objective, start: Float[Tensor, "r k"]) -> Float[Tensor, "r k k"]:
-    """Inverse of the absolute Hessian, by differences of gradients.
-
-    All of them are one evaluation, which for a single study costs hardly more than that of the
-    starts alone, and saves more than a third of all evaluations (291 instead of 463 on 15 beliefs).
-    """
-    k = start.shape[-1]
-    size = torch.where(start > 0.5, -_STEP, _STEP)
-    moved = torch.cat([start[:, None, :], start[:, None, :] + torch.diag_embed(size)], 1)
-    _, grad = objective(moved.view(-1, k))
-    grad = grad.view(-1, k + 1, k)
-    hessian = ((grad[:, 1:] - grad[:, :1]) / size[..., None]).nan_to_num(0.0, 0.0, 0.0)
-    values, vectors = torch.linalg.eigh((hessian + hessian.mT) / 2)
-    floor = 1e-3 * values.abs().amax(-1, keepdim=True) + 1e-12
-    return (vectors / values.abs().clamp_min(floor)[:, None, :]) @ vectors.mT
-
-
-def with_slope(score: Scored, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores and their gradients, by the score itself or by autograd."""
-    return score.with_slope(x) if isinstance(score, Sloped) else by_autograd(score, x)
-
-
-def _ranked(values: Float[Tensor, "*c k"]) -> Float[Tensor, "*c k"]:
-    """Scores in which one that is not finite is well below all others."""
-    bad = ~values.isfinite()
-    if not bad.any():
-        return values
-    top = values.masked_fill(bad, -torch.inf).amax(-1, keepdim=True)
-    low = values.masked_fill(bad, torch.inf).amin(-1, keepdim=True)
-    return torch.where(bad, low - 4 * (top - low), values).nan_to_num(0.0, 0.0, 0.0)
-
-
-def _spread(values: Float[Tensor, "*c k"]) -> Float[Tensor, "*c 1"]:
-    """What counts as one unit of the score in each lane: the range of its better half."""
-    top, middle = values.amax(-1, keepdim=True), values.median(-1, keepdim=True).values
-    return (top - middle).clamp_min(1e-300)
+def _best(found: Float[Tensor, "*c s q d"], value: Float[Tensor, "*c s"]) -> Float[Tensor, "*c 1 q d"]:
+    """That of lowest value."""
+    *shape, _, q, d = found.shape
+    return found.gather(-3, value.argmin(-1)[..., None, None, None].expand(*shape, 1, q, d))
 
 
 @functools.lru_cache(maxsize=32)
@@ -244,3 +254,24 @@ def _sobol(count: int, d: int, device: torch.device) -> tuple[Float[Tensor, "s d
     points = torch.quasirandom.SobolEngine(d, scramble=True, seed=0).draw(count, dtype=torch.float64)
     near = torch.cdist(points, points).topk(min(count, 2 * d + 4), largest=False).indices[:, 1:]
     return points.to(device), near.to(device)
+
+
+@functools.lru_cache(maxsize=32)
+def _spread_settings(count: int, domain: Domain) -> Float[Tensor, "s d"]:
+    """So many settings spread over the cube, as many of them inside the constraints as can be had."""
+    many = _MORE * count if domain.constrained else count
+    engine = torch.quasirandom.SobolEngine(domain.d, scramble=True, seed=0)
+    points = domain.rounded(engine.draw(many, dtype=torch.float64).to(domain.low.device))
+    inside = domain.feasible(points)
+    return domain.snapped(torch.cat([points[inside], points[~inside]])[:count])
+
+
+@functools.lru_cache(maxsize=32)
+def _distinct_settings(count: int, domain: Domain) -> tuple[Float[Tensor, "s d"], Int[Tensor, "s k"]]:
+    """All settings if they are so few, else many of them; and the nearest others of each."""
+    points = domain.settings(count)
+    if points is None:
+        points = _spread_settings(count, domain).unique(dim=0)
+    near = min(len(points), 2 * domain.d + 4)
+    parts = [torch.cdist(part, points).topk(near, largest=False).indices for part in points.split(1024)]
+    return points, torch.cat(parts)[:, 1:]

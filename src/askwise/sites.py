@@ -58,6 +58,7 @@ class Problem:
     given: Data
     data: Data
     K: Float[Tensor, "lane p p"]
+    """Prior covariance of f at the points, and of the noise there."""
 
     @classmethod
     def of(cls, data: Data, kernel: Kernel) -> "Problem":
@@ -83,6 +84,8 @@ class Problem:
             raise ValueError(
                 "kernel must give finite covariances; got NaN or infinity. Check its parameters."
             )
+        if data.noise.any():
+            K = K + torch.diag_embed(data.noise)
         return cls(prior, data, data.unsqueezed(), K if data.lanes else K[None])
 
     @functools.cached_property
@@ -178,9 +181,18 @@ def warm_sites(data: Data, warm: Belief | None) -> tuple[Tensor, Tensor]:
     return tau, nu
 
 
-def site_scale(var: Float[Tensor, "lane n"]) -> Float[Tensor, "lane 2 n"]:
-    """By how much a site's change counts: where a row is uncertain, a small one has a large effect."""
-    return torch.stack([var.clamp_min(1), var.sqrt().clamp_min(1)], -2)
+def site_scale(
+    var: Float[Tensor, "lane n"], tau: Float[Tensor, "lane n"] | None = None
+) -> Float[Tensor, "lane 2 n"]:
+    """By how much a site's change counts: where a row is uncertain, a small one has a large effect.
+
+    A precision ``tau`` above one, which answers without a noise of their own may have, counts by
+    its relative change.
+    """
+    if tau is None:
+        return torch.stack([var.clamp_min(1), var.sqrt().clamp_min(1)], -2)
+    counts = var.maximum(1 / tau.clamp_min(1))
+    return torch.stack([counts, counts.sqrt()], -2)
 
 
 def scaled_change(

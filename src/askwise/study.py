@@ -1,37 +1,32 @@
-"""Ask, tell, best: an experiment in memory."""
+"""Ask, tell, best: an experiment, in memory or in a database."""
 
-import math
-import operator
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any
 
-import numpy as np
-import torch
 from gpytorch.kernels import Kernel
-from gpytorch.priors import LogNormalPrior
+from jaxtyping import Float
 from torch import Tensor
 
+from askwise.advice import Best, best, hint, outlook
+from askwise.ahead import Ahead
+from askwise.answers import UNGIVEN, Answer, read_answer, whole
 from askwise.belief import Belief
-from askwise.data import Data
-from askwise.fit import fit
-from askwise.inference import infer
-from askwise.kernels import Name, kernel
-from askwise.loop import next_query
-from askwise.normal import standardised, success_probability
-from askwise.rules import Asks, Rule, parse
-from askwise.search import Search
-from askwise.seeds import generator
+from askwise.feedback import Feedback
+from askwise.kernels import Name
+from askwise.ledger import Ledger
+from askwise.plan import Plan
+from askwise.questions import Model, Setting, Situation, next_question
+from askwise.rules import Rule
 from askwise.space import Space
+from askwise.state import Entry, State
+from askwise.storage import open_record
 
-__all__ = ["Best", "Question", "Study"]
+__all__ = ["Best", "Question", "Replayed", "Status", "Study"]
 
-Feedback = Literal["binary", "duel", "batch"]
-_DEFAULT_RULE = {"binary": "ucb_phi", "duel": "muc", "batch": "muc_joint"}
-_DEFAULT_SIZE = {"binary": 1, "duel": 2, "batch": 3}
-_AT_RANDOM = {"binary": 3, "duel": 5, "batch": 2}
-_LENGTH, _VARIANCE = 0.2, 4.0
-_CROWD = 256  # settings spread over the space that the best one is compared with
+_MOST_AHEAD = 6  # answers to a batch for which the next question is computed ahead
 
 
 @dataclass(frozen=True)
@@ -39,29 +34,54 @@ class Question:
     """What to show: one setting for a yes/no question, several to compare."""
 
     id: int
-    options: list[dict[str, float]]
+    options: list[dict[str, Any]]
+    """Settings in natural units, in the order in which to show them: sides are drawn at random."""
+    order: tuple[int, ...]
+    """Which member of the rule's question each option is; for most rules 0 is the likely best."""
+    participant: str | None = None
+    context: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
-class Best:
-    """The recommended setting, and how sure that is."""
+class Status:
+    """How far a study has come."""
 
-    params: dict[str, float]
-    mean: float
-    """Posterior mean of f there; with duels alone, f is zero on average over what one would expect."""
-    std: float
-    """Posterior standard deviation of f there."""
-    probability: float
-    """That it succeeds (yes/no), or that it beats a setting drawn at random (duels, batches)."""
+    answers: int
+    """Answers that count, "can't decide" among them."""
+    undecided: int
+    skipped: int
+    voided: int
+    open: int
+    expired: int
+    gain: float | None
+    """By how much the recommended setting is expected to get better by the next answer, in units of the
+    noise of one answer; None until there is a model."""
+    shortfall: float | None
+    """By how much the best of 1,024 settings all over the space is expected to be better."""
+    hint: str
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A question of the record beside what is asked when all that it depended on is taken from the record."""
+
+    id: int
+    asked: list[dict[str, Any]]
+    again: list[dict[str, Any]]
+    equal: bool
 
 
 class Study:
     """Questions and answers about a space.
 
     ``feedback``: ``"binary"`` (did it work?), ``"duel"`` (which of two?) or ``"batch"`` (compare ``size``).
+    ``storage``: None for memory, the path of a SQLite file, or a URL (``sqlite:///..``, ``postgresql://..``);
+    a study of this ``name`` that is there already goes on where it was.
     ``kernel``: fixed, or the name of one whose parameters are learned from the answers.
-    The first ``initial`` questions are asked at random, and yes/no questions until both answers have
-    been heard.  Equal seeds and answers give equal questions.
+    ``initial``: so many questions are asked at random at first, and yes/no questions until both answers
+    have been heard.  ``expires``: seconds after which an unanswered question may be asked again.
+    ``prefetch``: while an answer is awaited, compute the next question for each that may come.
+    Equal seeds and answers give equal questions, in one process or in many.
 
     >>> import askwise as aw
     >>> study = aw.Study(aw.Space(gain=aw.Real(0, 10)), feedback="duel", seed=1)
@@ -71,187 +91,390 @@ class Study:
     True
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each setting
         self,
         space: Space,
         feedback: Feedback = "duel",
         rule: str | Rule | None = None,
         *,
+        storage: str | None = None,
+        name: str = "study",
         seed: int = 0,
         size: int | None = None,
         kernel: Kernel | Name = "matern52",
         initial: int | None = None,
+        expires: float | int | None = None,
+        prefetch: bool = False,
     ) -> None:
-        """Start without answers."""
-        if not isinstance(feedback, str) or feedback not in _DEFAULT_RULE:
-            raise ValueError(
-                f"feedback must be 'binary', 'duel' or 'batch'; got {feedback!r}. Choose one of the three."
-            )
-        rule = _DEFAULT_RULE[feedback] if rule is None else rule
-        self.space, self.feedback, self.seed = space, feedback, seed
-        self.rule = _checked_rule(rule, feedback)
-        self.size = _checked_size(feedback, size)
-        self.kernel = _checked_kernel(kernel, space.d)
-        self.initial = _checked_initial(_AT_RANDOM[feedback] if initial is None else initial)
-        self._questions: list[Tensor] = []
-        self._answers: dict[int, Data] = {}
+        """Start, or go on with what is stored."""
+        plan = Plan.checked(space, feedback, rule, size, seed, kernel, initial, expires)
+        self._begin(plan, storage, name, prefetch)
 
-    def ask(self) -> Question:
-        """The next question; the one before it if that is still open."""
-        if len(self._questions) == len(self._answers):
-            self._questions.append(self._next())
-        return self._shown(len(self._questions) - 1)
+    @classmethod
+    def open(cls, storage: str, name: str = "study", *, prefetch: bool = False) -> "Study":
+        """Go on with a stored study as it was created."""
+        study = cls.__new__(cls)
+        study._begin(None, storage, name, prefetch)
+        return study
+
+    def _begin(self, plan: Plan | None, storage: str | None, name: str, prefetch: bool) -> None:
+        settings = None if plan is None else _settings(plan, storage)
+        record = open_record(storage, name, settings)
+        if settings is not None and record.settings != settings:
+            record.close()
+            raise _other_plan(name, settings, record.settings)
+        # always from what is stored: a study that goes on has nothing else
+        self.plan = plan if plan is not None and not settings else Plan.from_dict(record.settings)
+        self.space, self.feedback, self.rule = self.plan.space, self.plan.feedback, self.plan.rule
+        self.size, self.seed, self.name = self.plan.size, self.plan.seed, name
+        self.model, self._ledger = Model(self.plan), Ledger(record)
+        self._lock = threading.RLock()
+        self._ahead = Ahead(self._compute) if prefetch else None
+
+    def ask(self, participant: str | None = None, context: Setting | None = None) -> Question:
+        """The next question for this participant; the one before it if that is still open.
+
+        ``context``: values of the parameters that are given, not chosen.  Questions that others are
+        thinking about are taken into account, so that two people are not asked the same; one that
+        has expired is asked again first.
+        """
+        _check_participant(participant)
+        given = self._checked_context(context)
+        with self._lock:
+            self._ledger.catch_up()
+            self._expire_old()
+            while True:
+                entry = self._waiting(participant, given) or self._asked_anew(participant, given)
+                if entry is not None:
+                    break
+            self._look_ahead(entry)
+        return _shown(entry)
 
     def tell(
         self,
         question: Question | int,
-        answer: bool | int | None = None,
+        answer: bool | int | None = UNGIVEN,
         *,
         ranking: Sequence[int] | None = None,
+        winner: int | None = None,
+        pairs: Sequence[tuple[int, int]] | None = None,
+        seconds: float | int | None = None,
     ) -> None:
-        """Record an answer: True or False, the index of the preferred option, or a ranking, best first."""
-        number = _index(question.id if isinstance(question, Question) else question)
-        if number is None or not 0 <= number < len(self._questions):
-            raise ValueError(
-                f"question must be one that was asked, or its id; got {question!r}. "
-                f"Asked so far: {len(self._questions)}."
-            )
-        if isinstance(question, Question) and question != self._shown(number):
-            raise ValueError(
-                f"question must be of this study; got {question!r}. Tell the study that asked it."
-            )
-        if number in self._answers:
-            raise ValueError(f"question {number} must be open; got an answer to it before. Ask the next one.")
-        self._answers[number] = self._read(self._questions[number], answer, ranking)
+        """Record an answer.
 
-    def best(self) -> Best:
-        """The setting most likely to be best, given all answers."""
-        belief = self.belief()
-        search = Search.around(belief, generator("askwise study", self.seed, "best"))
-        if self.feedback == "binary":
-            point = search.argmax(belief.view.score(standardised))
-        else:
-            point = search.champion(belief)
-        mean, var = belief.moments(point)
-        chance = success_probability(mean, var)
-        if self.feedback != "binary":
-            crowd = search.spread(_CROWD)
-            chance = belief.success_probability(point.expand_as(crowd), crowd).mean()
-        return Best(self.space.natural(point[0]), float(mean), float(var.sqrt()), float(chance))
+        Yes/no: True or False.  Duel: the index of the preferred option.  Batch: ``winner``, ``ranking``
+        (best first; the first few are enough) or ``pairs`` (better first).  None: "can't decide", which
+        is told to the model as well.  ``seconds``: how long it took.  The same answer again changes
+        nothing; another one is refused, see :meth:`amend`.
+        """
+        read = self._read(answer, ranking, winner, pairs)
+        body = {"answer": read, "seconds": _checked_time(seconds)}
+
+        def open_for_it(entry: Entry) -> bool:
+            if entry.status == "answered" and entry.answer == read:
+                return False
+            _must(entry, ("open", "expired"), "be open to be answered", "Use amend to change an answer.")
+            return True
+
+        self._change("answered", question, body, open_for_it)
+
+    def skip(self, question: Question | int, seconds: float | int | None = None) -> None:
+        """Record that there will be no answer, which tells the model nothing."""
+
+        def unanswered(entry: Entry) -> bool:
+            if entry.status == "skipped":
+                return False
+            _must(entry, ("open", "expired"), "be open to be skipped", "Use void to withdraw an answer.")
+            return True
+
+        self._change("skipped", question, {"seconds": _checked_time(seconds)}, unanswered)
+
+    def amend(
+        self,
+        question: Question | int,
+        answer: bool | int | None = UNGIVEN,
+        *,
+        ranking: Sequence[int] | None = None,
+        winner: int | None = None,
+        pairs: Sequence[tuple[int, int]] | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Replace an answer, a skip or a void; what was there before stays in the record."""
+        read = self._read(answer, ranking, winner, pairs)
+
+        def has_another(entry: Entry) -> bool:
+            if entry.status == "answered" and entry.answer == read:
+                return False
+            _must(
+                entry, ("answered", "skipped", "voided"), "have an answer to amend", "Use tell to answer it."
+            )
+            return True
+
+        self._change("amended", question, {"answer": read, "reason": reason}, has_another)
+
+    def void(self, question: Question | int, reason: str | None = None) -> None:
+        """Take a question and its answer out of the model; both stay in the record."""
+        self._change("voided", question, {"reason": reason}, lambda entry: entry.status != "voided")
+
+    def expire(self, question: Question | int) -> None:
+        """Give up waiting for an answer, so that the question may be asked again."""
+
+        def unanswered(entry: Entry) -> bool:
+            if entry.status == "expired":
+                return False
+            _must(entry, ("open",), "be open to expire", "Only what has no answer can.")
+            return True
+
+        self._change("expired", question, {}, unanswered)
+
+    def record(
+        self,
+        options: Sequence[Setting],
+        answer: bool | int | None = UNGIVEN,
+        *,
+        ranking: Sequence[int] | None = None,
+        winner: int | None = None,
+        pairs: Sequence[tuple[int, int]] | None = None,
+        participant: str | None = None,
+        seconds: float | int | None = None,
+    ) -> Question:
+        """Add what was asked and answered elsewhere: settings in natural units, as they were shown."""
+        read = {"answer": self._read(answer, ranking, winner, pairs), "seconds": _checked_time(seconds)}
+        _check_participant(participant)
+        shown = self._checked_options(options)
+        body = _asked_body(shown, list(range(self.size)), participant, None, None)
+        with self._lock:
+            self._ledger.catch_up()
+            while not self._ledger.add("asked", len(self._ledger.state.entries), body):
+                pass
+            entry = self._ledger.state.entries[len(self._ledger.state.entries) - 1]
+            self._change("answered", entry.id, read, lambda _: True)
+        return _shown(entry)
+
+    def best(self, context: Setting | None = None, reference: Setting | None = None) -> Best:
+        """The setting most likely to be best, given all answers, and how likely it beats a reference."""
+        given = self._checked_context(context)
+        rival = None if reference is None else self._reference(reference, given)
+        return best(self.belief(), self.plan, self.space.domain(given), rival)
+
+    def status(self, context: Setting | None = None) -> Status:
+        """What has been answered, what another answer would bring, and whether to go on."""
+        given = self._checked_context(context)
+        with self._lock:
+            self._ledger.catch_up()
+            state = State(dict(self._ledger.state.entries), self._ledger.state.last)
+            situation = Situation.of(state, given)
+        entries = state.answered()
+        look = None
+        if len(entries) >= max(1, self.plan.initial) and self.model.heard_both(
+            self.model.data(situation.answers)
+        ):
+            question = self.model.points(self._options(situation)[0])
+            _, prior = self.model.prepared(situation.answers)
+            belief = self.model.belief(situation.answers)
+            look = outlook(belief, self.plan, prior, self.space.domain(given), question)
+        return Status(
+            len(entries),
+            sum(entry.answer == {"undecided": True} for entry in entries),
+            state.count("skipped"),
+            state.count("voided"),
+            state.count("open"),
+            state.count("expired"),
+            None if look is None else look.gain,
+            None if look is None else look.shortfall,
+            hint(self.plan, len(entries), look),
+        )
 
     def belief(self) -> Belief:
         """What all answers tell of f, over the unit cube (``space.unit`` leads there)."""
-        data = self._data()
-        return infer(data, self._prior(data))
+        with self._lock:
+            self._ledger.catch_up()
+            answers = Situation.of(self._ledger.state).answers
+        return self.model.belief(answers)
 
-    def _shown(self, number: int) -> Question:
-        return Question(number, [self.space.natural(point) for point in self._questions[number]])
+    def history(self) -> list[Entry]:
+        """Every question, by number, and what became of it."""
+        with self._lock:
+            self._ledger.catch_up()
+            return [entry for _, entry in sorted(self._ledger.state.entries.items())]
 
-    def _next(self) -> Tensor:
-        number = len(self._questions)
-        source = generator("askwise study", self.seed, number)
-        data = self._data()
-        # one kind of answer to yes/no questions says nothing about where the other is
-        unequal = self.feedback != "binary" or bool((data.signs != data.signs[:1]).any())
-        if number < self.initial or not unequal:
-            return next_query(data, parse("random"), kernel("matern52"), self.size, source).points
-        return next_query(data, self.rule, self._prior(data), self.size, source).points
+    def replay(self) -> list[Replayed]:
+        """Derive every question again from the record, as it was when the question was asked."""
+        with self._lock:
+            events = self._ledger.record.events()
+        state, model, replayed = State.after(events), Model(self.plan), []
+        for number, entry in sorted(state.entries.items()):
+            if entry.seen is None:
+                continue
+            then = State.after(events[: entry.seen])
+            options, order = next_question(model, Situation.of(then, entry.context))
+            equal = options == list(entry.options) and tuple(order) == entry.order
+            replayed.append(Replayed(number, [dict(option) for option in entry.options], options, equal))
+        return replayed
 
-    def _data(self) -> Data:
-        data = Data.binary(torch.empty(0, self.space.d, dtype=torch.float64), torch.empty(0))
-        for number in sorted(self._answers):
-            data = data + self._answers[number]
-        return data
+    def close(self) -> None:
+        """Let go of the storage; what was told is there."""
+        if self._ahead is not None:
+            self._ahead.close()
+        self._ledger.record.close()
 
-    def _prior(self, data: Data) -> Kernel:
-        if not isinstance(self.kernel, str):
-            return self.kernel
-        return fit(data, _expected(cast(Name, self.kernel), self.space.d)).kernel
+    # the record
 
-    def _read(self, points: Tensor, answer: object, ranking: object) -> Data:
-        if self.feedback == "batch":
-            return self._ranked(points, answer, ranking)
-        value = _index(int(answer) if self.feedback == "binary" and _is_truth(answer) else answer)  # type: ignore[call-overload]
-        if ranking is not None or value not in (0, 1):
-            what = (
-                "True or False" if self.feedback == "binary" else "0 or 1, the index of the preferred option"
-            )
-            got = repr(answer) if ranking is None else f"ranking={ranking!r}"
-            raise ValueError(f"answer must be {what}; got {got}. Tell again.")
-        if self.feedback == "binary":
-            return Data.binary(points, torch.tensor([value]))
-        return Data.duels(points[None], torch.tensor([1 - value]))
+    def _change(
+        self, kind: str, question: Question | int, body: dict[str, Any], wanted: Callable[[Entry], bool]
+    ) -> None:
+        with self._lock:
+            self._ledger.catch_up()
+            self._ledger.change(kind, self._number(question), body, wanted)
 
-    def _ranked(self, points: Tensor, answer: object, ranking: object) -> Data:
-        ordered = isinstance(ranking, Sequence | np.ndarray | Tensor) and not isinstance(ranking, str)
-        places = [_index(place) for place in ranking] if ordered else []  # type: ignore[attr-defined]
-        if answer is not None or sorted(-1 if p is None else p for p in places) != list(range(self.size)):
+    def _number(self, question: Question | int) -> int:
+        number = whole(question.id if isinstance(question, Question) else question)
+        entry = None if number is None else self._ledger.state.entries.get(number)
+        if entry is None:
             raise ValueError(
-                f"ranking must name each of the options 0 to {self.size - 1} once, best first; "
-                f"got {ranking if answer is None else answer!r}. Write ranking=[2, 0, 1], say."
+                f"question must be one that was asked, or its id; got {question!r}. "
+                f"Asked so far: {len(self._ledger.state.entries)}."
             )
-        place = torch.tensor(places).argsort()
-        i, j = torch.triu_indices(self.size, self.size, offset=1)
-        return Data.batches(points[None], (place[i] < place[j])[None])
+        if isinstance(question, Question) and question.options != list(entry.options):
+            raise ValueError(
+                f"question must be of this study; got {question!r}. Tell the study that asked it."
+            )
+        return entry.id
 
-
-def _index(value: object) -> int | None:
-    """A whole number of any kind as an int; None for anything else, truth values among it."""
-    try:
-        return None if _is_truth(value) else operator.index(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    def _waiting(self, participant: str | None, context: Setting | None) -> Entry | None:
+        """The open question of this participant, or one that expired, asked again."""
+        for entry in self._ledger.state.open():
+            if (entry.participant, entry.context) == (participant, context):
+                return entry
+        for number, entry in sorted(self._ledger.state.entries.items()):
+            if entry.status == "expired" and entry.context == context:
+                taken = self._ledger.add("again", number, {"participant": participant})
+                return self._ledger.state.entries[number] if taken else self._waiting(participant, context)
         return None
 
+    def _asked_anew(self, participant: str | None, context: Setting | None) -> Entry | None:
+        """A new question; None if somebody else was asked one meanwhile, which it must not repeat."""
+        number, seen = len(self._ledger.state.entries), self._ledger.state.last
+        options, order = self._options(Situation.of(self._ledger.state, context))
+        body = _asked_body(options, order, participant, context, seen)
+        while number == len(self._ledger.state.entries):
+            if self._ledger.add("asked", number, body):
+                return self._ledger.state.entries[number]
+        return None
 
-def _is_truth(value: object) -> bool:
-    return isinstance(value, bool | np.bool_) or (isinstance(value, Tensor) and value.dtype == torch.bool)
+    def _expire_old(self) -> None:
+        if self.plan.expires is None:
+            return
+        latest = time.time() - self.plan.expires
+        for entry in self._ledger.state.open():
+            if entry.asked < latest:
+                self._change("expired", entry.id, {}, lambda now: now.status == "open" and now.asked < latest)
+
+    # questions
+
+    def _compute(self, situation: Situation) -> tuple[list[dict[str, Any]], list[int]]:
+        return next_question(self.model, situation)
+
+    def _options(self, situation: Situation) -> tuple[list[dict[str, Any]], list[int]]:
+        return self._compute(situation) if self._ahead is None else self._ahead.get(situation)
+
+    def _look_ahead(self, entry: Entry) -> None:
+        if self._ahead is None:
+            return
+        coming = [self._ledger.state.if_answered(entry.id, answer) for answer in self._answers_to_expect()]
+        self._ahead.expect(Situation.of(state, entry.context) for state in coming)
+
+    def _answers_to_expect(self) -> list[Answer]:
+        if self.feedback == "binary":
+            return [{"yes": True}, {"yes": False}]
+        if self.feedback == "duel":
+            return [{"prefers": 0}, {"prefers": 1}]
+        return [{"ranking": [k]} for k in range(self.size)] if self.size <= _MOST_AHEAD else []
+
+    # what was given
+
+    def _read(self, answer: object, ranking: object, winner: object, pairs: object) -> Answer:
+        return read_answer(self.feedback, self.size, answer, ranking=ranking, winner=winner, pairs=pairs)
+
+    def _checked_context(self, context: Setting | None) -> dict[str, Any] | None:
+        if context is not None and not isinstance(context, Mapping):
+            raise TypeError(
+                f"context must be a dictionary of parameters; got {context!r}. Give each a value."
+            )
+        self.space.domain(context)
+        return None if not context else dict(context)
+
+    def _reference(self, reference: Setting, context: Setting | None) -> Float[Tensor, " d"]:
+        if not isinstance(reference, Mapping):
+            raise TypeError(
+                f"reference must be a dictionary of parameters; got {reference!r}. Give one for each of them."
+            )
+        return self.space.unit({**(context or {}), **reference})
+
+    def _checked_options(self, options: Sequence[Setting]) -> list[dict[str, Any]]:
+        settings = isinstance(options, Sequence) and all(isinstance(option, Mapping) for option in options)
+        if not settings or len(options) != self.size:
+            raise ValueError(
+                f"options must be {self.size}, as many as this study asks about; got {options!r}. "
+                "Give each as a dictionary of parameters."
+            )
+        return [self.space.natural(self.space.unit(option)) for option in options]
 
 
-def _expected(name: Name, d: int) -> Kernel:
-    """A kernel with what can be expected of a space that somebody chose to study.
-
-    Its parameters matter, yet not only at one end: lengthscales of about a quarter of the range, longer
-    where distances grow with the dimension; and good settings beat bad ones clearly: a deviation of two.
-    A few answers say little about either, and with wide priors they often talk the model into
-    a function without features, of which only the corners are worth asking about.
-    """
-    expected = kernel(name, [_LENGTH * math.sqrt(d)] * d, _VARIANCE)
-    base = expected.base_kernel
-    base.register_prior("length", LogNormalPrior(math.log(_LENGTH * math.sqrt(d)), 0.5), "lengthscale")
-    expected.register_prior("variance", LogNormalPrior(math.log(_VARIANCE), 0.7), "outputscale")
-    return expected.double()
+def _shown(entry: Entry) -> Question:
+    context = None if entry.context is None else dict(entry.context)
+    return Question(
+        entry.id, [dict(option) for option in entry.options], entry.order, entry.participant, context
+    )
 
 
-def _checked_rule(rule: object, feedback: str) -> Rule:
-    if not isinstance(rule, str | Rule):
-        raise TypeError(f"rule must be a Rule or its spelling; got {rule!r}. Write rule='muc', say.")
-    chosen = parse(rule) if isinstance(rule, str) else rule
-    if Asks(feedback) not in chosen.asks:
-        kinds = ", ".join(sorted(chosen.asks))
+def _asked_body(
+    options: list[dict[str, Any]],
+    order: list[int],
+    participant: str | None,
+    context: Setting | None,
+    seen: int | None,
+) -> dict[str, Any]:
+    given = None if context is None else dict(context)
+    return {"options": options, "order": order, "participant": participant, "context": given, "seen": seen}
+
+
+def _settings(plan: Plan, storage: str | None) -> dict[str, Any]:
+    """What is stored of a plan; nothing of one in memory with a kernel that cannot be."""
+    try:
+        return plan.to_dict()
+    except ValueError:
+        if storage is not None:
+            raise
+        return {}
+
+
+def _must(entry: Entry, statuses: tuple[str, ...], expectation: str, advice: str) -> None:
+    if entry.status not in statuses:
+        has = f"{entry.status}: {entry.answer}" if entry.status == "answered" else entry.status
+        raise ValueError(f"question {entry.id} must {expectation}; got one that is {has}. {advice}")
+
+
+def _other_plan(name: str, given: Mapping[str, Any], stored: Mapping[str, Any]) -> ValueError:
+    different = [key for key in given if given[key] != stored.get(key)]
+    first = different[0]
+    return ValueError(
+        f"{first} must be as study {name!r} was created with, {stored.get(first)!r}; got {given[first]!r}. "
+        "Open it by Study.open, or choose another name."
+    )
+
+
+def _check_participant(participant: object) -> None:
+    if participant is not None and (not isinstance(participant, str) or not participant):
         raise ValueError(
-            f"rule must ask {feedback} questions; got {chosen}, which asks {kinds}. Choose another."
+            f"participant must be a name; got {participant!r}. Leave it out if there is only one person."
         )
-    return chosen
 
 
-def _checked_size(feedback: str, size: object) -> int:
-    value = _DEFAULT_SIZE[feedback] if size is None else size
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or (value < 2 if feedback == "batch" else value != _DEFAULT_SIZE[feedback]):  # type: ignore[operator]
-        expected = "2 or more" if feedback == "batch" else str(_DEFAULT_SIZE[feedback])
-        raise ValueError(f"size must be {expected} for {feedback} questions; got {size!r}. Leave it out.")
-    return int(value)  # type: ignore[call-overload]
-
-
-def _checked_kernel(given: object, d: int) -> Kernel | Name:
-    if not isinstance(given, str | Kernel):
-        raise TypeError(f"kernel must be a GPyTorch kernel or a name; got {given!r}. Write 'matern52', say.")
-    nothing = Data.binary(torch.empty(0, d, dtype=torch.float64), torch.empty(0))
-    infer(nothing, kernel(cast(Name, given)) if isinstance(given, str) else given)
-    return cast(Name, given) if isinstance(given, str) else given
-
-
-def _checked_initial(initial: object) -> int:
-    if isinstance(initial, bool) or not isinstance(initial, int) or initial < 0:
-        raise ValueError(f"initial must be a whole number, 0 or more; got {initial!r}. Leave it out.")
-    return initial
+def _checked_time(seconds: object) -> float | int | None:
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if seconds is not None and not (number and 0 <= seconds < float("inf")):  # type: ignore[operator]
+        raise ValueError(
+            f"seconds must be a number, 0 or more; got {seconds!r}. Leave it out if it is not known."
+        )
+    return seconds  # type: ignore[return-value]

@@ -143,9 +143,12 @@ def _is_twin(found: Tensor, avoid: Tensor | None) -> Tensor:
     return (close & before.tril(earlier.shape[-2] - count - 1)).any(-1)
 
 
-def top_of_data(belief: Belief) -> Float[Tensor, "*lane 1 d"]:
-    """The point of highest posterior mean among those that were asked about."""
-    points = belief.data.points
+def top_of_data(belief: Belief, search: Search) -> Float[Tensor, "*lane 1 d"]:
+    """The point of highest posterior mean among those that were asked about.
+
+    Where not every point is a setting now (the context may have changed), among the settings near them.
+    """
+    points = search.settings(belief.data.points)
     if points.shape[-2] == 0:
         raise ValueError(
             "this rule must have answers to start from; got none. Ask at random first, or use another rule."

@@ -32,7 +32,7 @@ class BivariateExpectedImprovement(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
         """The best point asked about and its most promising rival."""
-        return challenge(top_of_data(belief), belief, search, self.log_score)
+        return challenge(top_of_data(belief, search), belief, search, self.log_score)
 
     def log_score(self, mean: Tensor, var: Tensor) -> Tensor:
         """Logarithm of the improvement, from mean and variance of the difference."""

@@ -34,7 +34,7 @@ class ExpectedImprovement(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
         """The best point asked about and its most promising rival."""
-        best = top_of_data(belief)
+        best = top_of_data(belief, search)
         bar = belief.mean(best)
 
         def log_improvement(mean: Tensor, var: Tensor) -> Tensor:

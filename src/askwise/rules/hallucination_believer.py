@@ -26,9 +26,9 @@ class HallucinationBeliever(Rule):
 
     where :math:`w_i` beat :math:`l_i`, and :math:`\alpha` is the expected improvement over the mean at
     :math:`x_1` (``of="ei"``) or :math:`\mu + 2 \sigma` (``of="ucb"``), both given v.  v is one draw of the
-    exact posterior by Gibbs sampling.  Without a duel as last answer :math:`x_1` is the best point
-    asked about.  :math:`x_2` often lies close to :math:`x_1` and may be it; such duels are asked as
-    they come.
+    exact posterior by Gibbs sampling.  Without a duel that was won as last answer :math:`x_1` is the best
+    point asked about.  :math:`x_2` often lies close to :math:`x_1` and may be it; such duels are asked
+    as they come.
     """
 
     of: Literal["ei", "ucb"] = "ei"
@@ -48,7 +48,7 @@ class HallucinationBeliever(Rule):
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
         """The last winner and its rival."""
         imagined = hallucinated(belief, search.source)
-        winner = _last_winner(belief)
+        winner = _last_winner(belief, search)
         bar = imagined.mean(winner)
 
         def bound(mean: Tensor, var: Tensor) -> Tensor:
@@ -61,10 +61,11 @@ class HallucinationBeliever(Rule):
         return torch.cat([winner, search.argmax(imagined.view.score(formula))], -2)
 
 
-def _last_winner(belief: Belief) -> Float[Tensor, "*lane 1 d"]:
-    """The winner of each lane's last answer if that was a duel, else the best point asked about."""
-    best, data = top_of_data(belief), belief.data
+def _last_winner(belief: Belief, search: Search) -> Float[Tensor, "*lane 1 d"]:
+    """The winner of each lane's last answer if that was a duel with one, else the best point asked about."""
+    best, data = top_of_data(belief, search), belief.data
     first, second = data.first[..., -1:], data.second[..., -1:]
     winner = torch.where(data.signs[..., -1:] > 0, first, second.clamp_min(0))[..., None]
     points = data.points.gather(-2, winner.expand(*winner.shape[:-1], data.points.shape[-1]))
-    return torch.where((second >= 0)[..., None], points, best)
+    won = (second >= 0) & (data.signs[..., -1:] != 0) & (data.slack[..., -1:] == 1)
+    return torch.where(won[..., None], search.settings(points), best)

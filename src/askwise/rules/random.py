@@ -8,7 +8,6 @@ from torch import Tensor
 from askwise.belief import Belief
 from askwise.rules.base import Asks, Rule
 from askwise.search import Search
-from askwise.seeds import rand
 
 __all__ = ["Random"]
 
@@ -19,7 +18,8 @@ class Random(Rule):
 
     .. math:: x_1, \dots, x_m \sim \mathcal U([0, 1]^d)
 
-    Two points coincide with probability zero.
+    Two points coincide with probability zero.  Where not every point is a setting, it is settings that
+    are drawn: each value of a choice and each whole number is as likely as any other.
     """
 
     key = "random"
@@ -30,4 +30,4 @@ class Random(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
         """Uniform points for each lane."""
-        return rand(search.source, search.lanes, m, search.warm.shape[-1], like=search.warm)
+        return search.random(m)

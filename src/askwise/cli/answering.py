@@ -1,0 +1,150 @@
+"""Commands that ask and take answers: ask, tell, run."""
+
+from typing import Annotated
+
+import typer
+
+from askwise.cli.app import main, print_json
+from askwise.cli.options import DEFAULT_FILE, AsJson, Context, Participant, StudyFile
+from askwise.cli.replies import labels, read_pairs, read_reply, spoken
+
+__all__: list[str] = []
+
+
+@main.command()
+def ask(
+    participant: Participant = None,
+    context: Context = None,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Show the next question.
+
+    One that waits for its answer is shown again.
+    """
+    from askwise.cli.screen import console, question_table
+    from askwise.cli.session import opened, read_setting
+
+    with opened(study, writes=True) as session:
+        given = read_setting(context, session.study.space, "--context")
+        question = session.study.ask(participant, given)
+    names = labels(len(question.options))
+    if as_json:
+        head = {"id": question.id, "question": session.config.question, "feedback": session.study.feedback}
+        whose = {"participant": question.participant, "context": question.context}
+        print_json({**head, "labels": names, "options": question.options, **whose})
+        return
+    out = console()
+    out.print(f"Question {question.id}: {session.config.question}\n")
+    out.print(question_table(question.options, session.study.space))
+    out.print(f"\nAnswer with `askwise tell {question.id} {_ways(session.study.feedback, names)}.")
+
+
+def _ways(feedback: str, names: list[str]) -> str:
+    if feedback == "binary":
+        return "yes`, or no, tie, skip"
+    if feedback == "duel":
+        return "A`, or B, tie, skip"
+    # by commas, for a shell takes > as the name of a file to write
+    return f"{names[1]}` (the best one), or {names[1]},{names[0]} (best first), tie, skip"
+
+
+@main.command()
+def tell(  # noqa: PLR0913 - one for each option
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID] ANSWER",
+            help="The question, which may be left out if one is open, and the answer: yes, no; A, B, ...; "
+            "for batches also rankings, best first (C,A,B or, in quotes, 'C>A'); tie (can't decide), skip, "
+            "void.",
+            show_default=False,
+        ),
+    ] = None,
+    pairs: Annotated[
+        str | None, typer.Option(metavar="'A>B;C>B'", help="For batches: comparisons of two, better first.")
+    ] = None,
+    index: Annotated[
+        bool, typer.Option("--index", help="Options are counted (0, 1, ...), not lettered.")
+    ] = False,
+    seconds: Annotated[float | None, typer.Option(metavar="S", help="How long the answer took.")] = None,
+    amend: Annotated[bool, typer.Option("--amend", help="Replace an answer that was given.")] = False,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why it is amended or void.")] = None,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Record an answer."""
+    from askwise.cli import telling
+    from askwise.cli.screen import counted
+    from askwise.cli.session import answers_of, opened
+
+    number, text = telling.parted(words or [], pairs is not None)
+    with opened(study, writes=True) as session:
+        feedback, size = session.study.feedback, session.study.size
+        if pairs is None:
+            reply = read_reply(text, feedback, size, index=index)
+        elif feedback == "batch":
+            reply = read_pairs(pairs, size, index=index)
+        else:
+            raise ValueError(
+                f"--pairs must go with a batch; got a {feedback} study. Give one answer instead."
+            )
+        chosen = telling.open_question(session.study) if number is None else number
+        telling.tell(session.study, chosen, telling.Telling(reply, amend, reason, seconds))
+        entry = session.study.history()[chosen]
+        count = answers_of(session.study)
+    if as_json:
+        print_json({"id": chosen, "status": entry.status, "answer": entry.answer, "answers": count})
+        return
+    what = (
+        f"answered {spoken(entry.answer, size)}"
+        if entry.answer and entry.status == "answered"
+        else entry.status
+    )
+    typer.echo(f"Question {chosen} is {what}. {counted(count, 'answer')} so far.")
+
+
+@main.command()
+def run(
+    answers: Annotated[
+        int | None,
+        typer.Option("--answers", "-n", min=1, metavar="N", help="End when the study has so many answers."),
+    ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="For yes/no studies: what to run for each question, such as './gait.sh {gain} {cutoff}'. "
+            "It ends with 0 for yes, anything else for no; 126 and 127 (cannot run) stop.",
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Seconds after which a command is ended, which counts as no."),
+    ] = None,
+    participant: Participant = None,
+    context: Context = None,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Ask one question after another.
+
+    Here in the terminal, or by running a command for each.  Ctrl-C loses nothing:
+    `askwise run` goes on where it was.
+    """
+    from askwise.cli.asking import Asking
+    from askwise.cli.conversation import conversation
+    from askwise.cli.screen import console
+    from askwise.cli.session import opened, read_setting
+    from askwise.cli.trials import trials
+
+    if timeout is not None and (command is None or not timeout > 0):
+        raise ValueError(f"--timeout must be positive and go with --command; got {timeout}. Leave it out.")
+    with opened(study, writes=True, prefetch=command is None) as session:
+        given = read_setting(context, session.study.space, "--context")
+        asking = Asking(session, answers, participant, given, console(stderr=as_json))
+        done = conversation(asking) if command is None else trials(asking, command, timeout)
+    if as_json:
+        print_json(vars(done))
+    if done.interrupted:
+        raise typer.Exit(130)

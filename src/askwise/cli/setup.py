@@ -1,0 +1,116 @@
+"""Commands to begin with: init, check, doctor."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from askwise.cli.app import main, print_json
+from askwise.cli.options import DEFAULT_FILE, AsJson, StudyFile
+
+__all__ = ["Feedback"]
+
+
+class Feedback(StrEnum):
+    """What is asked."""
+
+    binary = "binary"
+    duel = "duel"
+    batch = "batch"
+
+
+@main.command()
+def init(
+    file: Annotated[
+        Path | None, typer.Argument(help="Where to write it.", show_default="askwise.toml")
+    ] = None,
+    feedback: Annotated[
+        Feedback,
+        typer.Option(help="binary: did it work? duel: which of two is better? batch: compare several."),
+    ] = Feedback.duel,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Write a study file to fill in."""
+    from askwise.config import template
+
+    path = study if file is None else file
+    try:
+        with path.open("w" if force else "x", encoding="utf-8") as out:
+            out.write(template(feedback.value))
+    except FileExistsError:
+        raise ValueError(
+            f"file must be new; got {path}, which is there. Choose another name, or replace it with --force."
+        ) from None
+    if as_json:
+        print_json({"file": str(path), "feedback": feedback.value})
+        return
+    typer.echo(f"Wrote {path}. Fill in your parameters, then look at it with `askwise check{_option(path)}`.")
+
+
+def _option(path: Path) -> str:
+    return "" if path == DEFAULT_FILE else f" -s {path}"
+
+
+@main.command()
+def check(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
+    """Check the study file and show what it says."""
+    from askwise.cli.screen import console, counted, facts, space_table
+    from askwise.cli.session import answers_of, opened
+
+    with opened(study) as session:
+        config, plan = session.config, session.study.plan
+        questions, answers = len(session.study.history()), answers_of(session.study)
+    settings = plan.to_dict()
+    if as_json:
+        record = {"recorded": session.recorded, "questions": questions, "answers": answers}
+        head = {
+            "file": str(study),
+            "name": config.name,
+            "question": config.question,
+            "storage": config.storage,
+        }
+        print_json({**head, **settings, **record})
+        return
+    out = console()
+    out.print(f"{study} is in order.\n")
+    out.print(space_table(plan.space))
+    for constraint in plan.space.constraints:
+        out.print(f"\nwhere {constraint}")
+    out.print()
+    shown = {name: settings[name] for name in ("feedback", "size", "rule", "kernel", "initial", "seed")}
+    if plan.expires is not None:
+        shown["expires"] = f"after {plan.expires:g} s"
+    out.print(facts({"name": config.name, "question": config.question, **shown}))
+    out.print()
+    if session.recorded:
+        what = f"{counted(answers, 'answer')} to {counted(questions, 'question')}"
+        out.print(f"{what} in {config.storage}.")
+    elif config.storage is None:
+        out.print('There is no storage, so nothing can be recorded: add storage = "study.db" under [study].')
+    else:
+        out.print(f"No answers yet; they will be kept in {config.storage}.")
+
+
+@main.command()
+def doctor(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
+    """Check that everything works here.
+
+    Packages, numbers, storage, the record; each problem with what to do about it.
+    """
+    from askwise.cli.checkup import findings
+
+    found = []
+    for finding in findings(study, needed=study != DEFAULT_FILE):
+        found.append(finding)
+        if not as_json:
+            mark = "ok     " if finding.ok else "PROBLEM"
+            advice = "" if finding.ok else f" {finding.advice}"
+            typer.echo(f"{mark}  {finding.what}: {finding.detail}{advice}")
+    well = all(finding.ok for finding in found)
+    if as_json:
+        print_json({"ok": well, "findings": [vars(finding) for finding in found]})
+    if not well:
+        raise typer.Exit(1)

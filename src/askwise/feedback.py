@@ -1,0 +1,27 @@
+"""The kinds of questions, and what a study does where nothing else is said."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["KINDS", "Feedback", "Kind"]
+
+Feedback = Literal["binary", "duel", "batch"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Defaults of one kind of question."""
+
+    question: str
+    rule: str
+    size: int
+    """Settings that one question is about."""
+    initial: int
+    """Questions asked before the first model."""
+
+
+KINDS: dict[str, Kind] = {
+    "binary": Kind("Did it work?", rule="ucb_phi", size=1, initial=3),
+    "duel": Kind("Which is better?", rule="muc", size=2, initial=5),
+    "batch": Kind("Which are better than others?", rule="muc_joint", size=3, initial=2),
+}

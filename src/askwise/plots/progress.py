@@ -1,0 +1,193 @@
+"""A study in time: what was answered, and what that was good for."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, PercentFormatter
+from torch import Tensor
+
+from askwise.advice import Outlook, best, outlook, probability_of_best
+from askwise.domain import Domain
+from askwise.plots.scales import shown
+from askwise.plots.scene import verdicts
+from askwise.plots.style import BLUE, GREY, INK, RED, STYLE, message
+from askwise.questions import Model, Setting, Situation, next_question
+from askwise.state import Entry, State
+from askwise.study import Study
+
+__all__ = ["study_progress"]
+
+_EVERY, _MOST = 5, 8  # answers from one belief to the next, unless there would be more beliefs than this
+_SAME = 0.02  # settings this near to the recommended one in every parameter, in shares of its range, are it
+_FAST = 20  # ratio of times beyond which they are drawn by their logarithms
+
+
+@dataclass(frozen=True)
+class _Checkpoint:
+    """What was known after some answers."""
+
+    question: int
+    sure: float
+    """Probability that the recommended setting was the best of those asked about in the whole study."""
+    look: Outlook
+
+
+@rc_context(STYLE)
+def study_progress(study: Study, context: Setting | None = None) -> Figure:
+    """How sure the recommended setting was, what was left to gain, and the answers, over the questions.
+
+    Above, the probability that the setting recommended at the time was the best of all that were asked
+    about (those within 2% of the range of each parameter are taken for it); then by how much the best
+    setting was expected to be better than it, and by how much the next answer was expected to help, in
+    units of the noise of one answer.  In a study with contexts, for one of them: by default the last.
+    """
+    entries = study.history()
+    if not any(entry.status == "answered" for entry in entries):
+        raise ValueError("study must have answers to be drawn; got none. Ask and tell first.")
+    given = _last_context(study, entries) if context is None and study.space.contexts else context
+    points = _checkpoints(study, entries, given)
+    timed = any(entry.seconds is not None for entry in entries)
+    ratios = (3, 3, 2, 2) if timed else (3, 3, 2)
+    figure = Figure(figsize=(7, 7.4 if timed else 6), layout="constrained")
+    sure, left, answers, *times = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
+    missing = "" if points else _missing(study)
+    _sureness(sure, points, missing)
+    _prospects(left, points, missing)
+    _answers(answers, entries, study.feedback)
+    for axis in times:
+        _times(axis, entries)
+    last = (answers, *times)[-1]
+    margin = max(0.7, 0.015 * len(entries))
+    last.set(xlabel="question", xlim=(-margin, len(entries) - 1 + margin))
+    last.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
+    figure.align_ylabels()
+    if given:
+        figure.suptitle(f"For {shown(study.space, dict(given))}", fontsize=10.5, x=0.01, ha="left")
+    return figure
+
+
+def _last_context(study: Study, entries: Sequence[Entry]) -> Setting:
+    last = [entry for entry in entries if entry.status == "answered"][-1]
+    return {name: last.options[0][name] for name in study.space.contexts}
+
+
+def _checkpoints(study: Study, entries: Sequence[Entry], context: Setting | None) -> list[_Checkpoint]:
+    """What was known after 5, 10, .. answers and after all, as soon as there was a model."""
+    plan, model, domain = study.plan, study.model, study.space.domain(context)
+    state = State({entry.id: entry for entry in entries})
+    answered = state.answered()
+    answers = Situation.of(state, context).answers
+    rivals = _asked_settings(model, answered, domain)
+    step = _EVERY * math.ceil(len(answers) / (_EVERY * _MOST))
+    points = []
+    for count in sorted({*range(step, len(answers), step), len(answers)}):
+        known = answers[:count]
+        if count < plan.initial or not model.heard_both(model.data(known)):
+            continue
+        belief, (_, prior) = model.belief(known), model.prepared(known)
+        at_best = plan.space.unit(best(belief, plan, domain).params)[None]
+        apart = (rivals - at_best).abs().amax(-1)
+        chances = probability_of_best(belief, torch.cat([at_best, rivals]), plan.seed)
+        sure = chances[0] + chances[1:][apart < _SAME].sum()
+        last = answered[count - 1].id
+        later = [entry.members for entry in entries if entry.id > last]
+        then = later[0] if later else next_question(model, Situation.of(state, context))[0]
+        look = outlook(belief, plan, prior, domain, model.points(then))
+        points.append(_Checkpoint(last, float(sure), look))
+    return points
+
+
+def _asked_settings(model: Model, answered: Sequence[Entry], domain: Domain | None) -> Float[Tensor, "k d"]:
+    """All different settings that were asked about, in this context."""
+    points = model.points([option for entry in answered for option in entry.options])
+    return (points if domain is None else domain.snapped(points)).unique(dim=0)
+
+
+def _missing(study: Study) -> str:
+    needs = "a yes and a no" if study.feedback == "binary" else f"{study.plan.initial} answers"
+    return f"no model yet: it takes {needs}"
+
+
+def _sureness(axis: Axes, points: Sequence[_Checkpoint], missing: str) -> None:
+    axis.plot([p.question for p in points], [p.sure for p in points], "o-", color=INK, ms=5, lw=1.6)
+    axis.set(ylim=(-0.03, 1.03), ylabel="probability that the\nrecommended setting\nis the best asked")
+    axis.yaxis.set_major_formatter(PercentFormatter(1))
+    if not points:
+        axis.set_yticks(())
+        message(axis, missing)
+
+
+def _prospects(axis: Axes, points: Sequence[_Checkpoint], missing: str) -> None:
+    x = [p.question for p in points]
+    short, gain = ([getattr(p.look, name) for p in points] for name in ("shortfall", "gain"))
+    axis.plot(x, short, "o-", color=RED, ms=5, lw=1.6, label="of the best setting over the recommended one")
+    axis.plot(x, gain, "s--", color=BLUE, ms=5, lw=1.6, label="by the next answer")
+    axis.set_ylabel("expected gain\n(noise of one\nanswer = 1)")
+    axis.set_ylim(0, 1.08 * max([*short, *gain, 1e-3]))
+    if points:
+        axis.legend(loc="lower left", bbox_to_anchor=(0, 0.98), ncols=2, borderaxespad=0)
+    else:
+        axis.set_yticks(())
+        message(axis, missing)
+
+
+def _answers(axis: Axes, entries: Sequence[Entry], feedback: str) -> None:
+    """Each question as a mark in the row of what became of it."""
+    found = [(entry.id, row) for entry in entries for row in _rows(entry, feedback)]
+    options = range(max(len(entry.options) for entry in entries))
+    always = ["yes", "no"] if feedback == "binary" else [_shown(option) for option in options]
+    more = ["can't decide", "skipped", "voided", "expired", "open"]
+    rows = always + [row for row in more if any(row == other for _, other in found)]
+    size = min(5.5, max(3.0, 330 / len(entries)))
+    for height, row in enumerate(rows):
+        look = _LOOKS.get(row, {"marker": "o", "mfc": INK, "mec": INK})
+        places = [question for question, other in found if other == row]
+        axis.plot(places, [height] * len(places), ls="none", ms=size, clip_on=False, **look)
+    axis.set(ylim=(len(rows) - 0.4, -0.6), ylabel="preferred" if feedback != "binary" else "answers")
+    axis.set_yticks(range(len(rows)), rows)
+    axis.grid(axis="y", color="#e5e5e5", lw=0.8)
+    axis.set_axisbelow(True)
+
+
+_LOOKS: dict[str, dict[str, Any]] = {
+    "no": {"marker": "o", "mfc": "white", "mec": INK},
+    "can't decide": {"marker": "D", "mfc": GREY, "mec": GREY},
+    "skipped": {"marker": "x", "mec": INK},
+    "voided": {"marker": "x", "mec": GREY},
+    "expired": {"marker": "v", "mfc": "white", "mec": GREY},
+    "open": {"marker": "^", "mfc": "white", "mec": INK},
+}
+
+
+def _rows(entry: Entry, feedback: str) -> list[str]:
+    """Where the question belongs; an answer by pairs may leave several options unbeaten."""
+    if entry.status != "answered":
+        return [entry.status]
+    said = verdicts(entry)
+    if feedback == "binary" and said[0] != "undecided":
+        return ["yes" if said[0] == "good" else "no"]
+    return [_shown(option) for option, verdict in enumerate(said) if verdict == "good"] or ["can't decide"]
+
+
+def _shown(option: int) -> str:
+    return f"option {chr(65 + option)}"
+
+
+def _times(axis: Axes, entries: Sequence[Entry]) -> None:
+    times = [(entry.id, entry.seconds) for entry in entries if entry.seconds is not None]
+    questions, seconds = zip(*times, strict=True)
+    axis.plot(questions, seconds, "o", color=INK, ms=4, clip_on=False)
+    axis.set_ylabel("response\ntime (s)")
+    if 0 < _FAST * min(seconds) < max(seconds):
+        axis.set_yscale("log")
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axis.set_ylim(0, 1.1 * max(seconds) or 1)

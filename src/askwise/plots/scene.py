@@ -1,0 +1,220 @@
+"""What the figures of a study are drawn from."""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Bool, Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from askwise.answers import Answer
+from askwise.belief import Belief
+from askwise.domain import Domain
+from askwise.parameters import Choice, Fixed
+from askwise.plots.scales import SIDES, Scale, scale, shown
+from askwise.plots.style import GREY, INK, RED
+from askwise.space import Space
+from askwise.state import Entry
+from askwise.study import Study
+
+__all__ = ["Asked", "Scene", "Verdict", "verdicts"]
+
+Verdict = Literal["good", "bad", "undecided"]
+_WORDS = {
+    "binary": {"good": "yes", "bad": "no", "undecided": "can't decide"},
+    "duel": {"good": "preferred", "bad": "not preferred", "undecided": "can't decide"},
+}
+_LOOKS: dict[Verdict, dict[str, Any]] = {
+    "good": {"marker": "o", "facecolor": INK, "edgecolor": "white"},
+    "bad": {"marker": "o", "facecolor": "white", "edgecolor": INK},
+    "undecided": {"marker": "D", "facecolor": GREY, "edgecolor": "white"},
+}
+_COARSE = 12  # values of each parameter by which those that matter most are found
+_FAINT = 0.15  # how strong a mark is that is far away from what is drawn
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A setting that was asked about, and what was said of it."""
+
+    setting: Mapping[str, Any]
+    point: Float[Tensor, " d"]
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is known of a study in one context."""
+
+    study: Study
+    context: dict[str, Any]
+    belief: Belief
+    domain: Domain | None
+    best: Float[Tensor, " d"]
+    """The recommended setting."""
+    params: Mapping[str, Any]
+    """The same in natural units."""
+    asked: Sequence[Asked]
+
+    @classmethod
+    def of(cls, study: Study, context: Mapping[str, Any] | None) -> "Scene":
+        """The scene after all answers, or an error that says which are missing."""
+        domain = study.space.domain(context)
+        asked = [
+            Asked(option, study.model.points([option])[0], verdict)
+            for entry in study.history()
+            if entry.status == "answered"
+            for option, verdict in zip(entry.options, verdicts(entry), strict=True)
+        ]
+        _check_answers(study, asked)
+        best = study.best(context).params
+        return cls(study, dict(context or {}), study.belief(), domain, study.space.unit(best), best, asked)
+
+    @property
+    def space(self) -> Space:
+        """The parameters."""
+        return self.study.space
+
+    @property
+    def compares(self) -> bool:
+        """Whether settings are compared with each other."""
+        return self.study.feedback != "binary"
+
+    @property
+    def free(self) -> list[str]:
+        """Names of the parameters to choose."""
+        return [
+            name
+            for name, parameter in self.space.parameters.items()
+            if not parameter.context and not isinstance(parameter, Fixed)
+        ]
+
+    @property
+    def pairs(self) -> list[tuple[str, ...]]:
+        """Two parameters to draw over, those first along which the mean of f changes most.
+
+        Numbers are preferred to choices; a single parameter is alone.
+        """
+        numbers = [name for name in self.free if not isinstance(self.space.parameters[name], Choice)]
+        names = numbers if len(numbers) > 1 else numbers + [name for name in self.free if name not in numbers]
+        if len(names) == 1:
+            return [(names[0],)]
+        return sorted(itertools.combinations(names, 2), key=self._change, reverse=True)
+
+    def scales(self, names: Sequence[str], count: int) -> list[Scale]:
+        """Axes of these parameters; two of them have cells."""
+        return [scale(self.space, name, count, cells=len(names) > 1) for name in names]
+
+    def along(self, scales: Sequence[Scale], through: Float[Tensor, " d"]) -> Float[Tensor, "*grid d"]:
+        """Settings along these parameters through a setting: [first], or [second, first] as images are."""
+        counts = [len(one.values) for one in reversed(scales)]
+        points = through.expand(*counts, -1).clone()
+        for back, one in enumerate(scales):
+            places = one.places
+            points[..., list(one.columns)] = places.view(-1, *[1] * back, places.shape[-1])
+        return points
+
+    def over(
+        self, points: Float[Tensor, "*grid d"], values: Callable[[Tensor], Tensor]
+    ) -> Float[Tensor, "*grid"]:
+        """Values [q] of points [q, d] at each of these; nan where the constraints are violated."""
+        with torch.no_grad():
+            found = values(points.reshape(-1, points.shape[-1])).reshape(points.shape[:-1])
+        return found.masked_fill(~self.allowed(points), torch.nan)
+
+    def allowed(self, points: Float[Tensor, "*grid d"]) -> Bool[Tensor, "*grid"]:
+        """Whether points satisfy the constraints."""
+        if self.domain is None or not self.domain.constrained:
+            return torch.ones(points.shape[:-1], dtype=torch.bool)
+        return self.domain.feasible(points)
+
+    def moments(self, x: Float[Tensor, "q d"]) -> tuple[Float[Tensor, " q"], Float[Tensor, " q"]]:
+        """Mean and variance of f, or of its advantage over the recommended setting."""
+        if self.compares:
+            return self.belief.difference(x, self.best.expand_as(x))
+        return self.belief.moments(x)
+
+    def nearness(self, scales: Sequence[Scale]) -> Float[Tensor, " n"]:
+        """Correlation, by the prior, of what was asked about with its image on the slice through the best."""
+        points = torch.stack([one.point for one in self.asked])
+        images = self.best.repeat(len(points), 1)
+        columns = [column for one in scales for column in one.columns]
+        images[:, columns] = points[:, columns]
+        with torch.no_grad():
+            both = (self.belief.prior.diagonal(points) * self.belief.prior.diagonal(images)).sqrt()
+            return (self.belief.prior.paired(points, images) / both).clamp(0, 1)
+
+    def mark_asked(
+        self, axis: Axes, scales: Sequence[Scale], heights: Mapping[Verdict, float] | None
+    ) -> None:
+        """Mark what was asked about, the stronger the nearer; in one dimension at these heights."""
+        strength = (_FAINT + (1 - _FAINT) * self.nearness(scales)).tolist()
+        words = _WORDS["duel" if self.compares else "binary"]
+        positions = [
+            one.scattered([asked.setting[one.name] for asked in self.asked], side)
+            for one, side in zip(scales, SIDES, strict=False)
+        ]
+        for verdict, style in _LOOKS.items():
+            chosen = [k for k, asked in enumerate(self.asked) if asked.verdict == verdict]
+            if not chosen:
+                continue
+            x, *more = ([place[k] for k in chosen] for place in positions)
+            y = more[0] if heights is None else [heights[verdict]] * len(chosen)
+            axis.scatter(
+                x,
+                y,
+                s=26,
+                linewidths=0.8,
+                alpha=[strength[k] for k in chosen],  # type: ignore[arg-type]  # the stubs know of one for all
+                clip_on=False,
+                zorder=4,
+                **style,
+            )
+            look = {"marker": style["marker"], "mfc": style["facecolor"], "mec": style["edgecolor"]}
+            axis.plot([], [], ls="none", ms=6, label=f"asked: {words[verdict]}", **look)  # for the legend
+
+    def mark_best(self, axis: Axes, scales: Sequence[Scale], height: float | None = None) -> None:
+        """A star at the recommended setting."""
+        x, *more = (one.position(self.params[one.name]) for one in scales)
+        y = more[0] if height is None else height
+        look: dict[str, Any] = {"color": RED, "mec": INK, "mew": 0.8, "ms": 15, "ls": "none"}
+        axis.plot([x], [y], "*", clip_on=False, zorder=6, label="recommended setting", **look)
+
+    def head(self, figure: Figure, text: str = "") -> None:
+        """Say what the figure is about, and in which context."""
+        given = f"for {shown(self.space, self.context)}" if self.context else ""
+        if text or given:
+            whole = ", ".join(part for part in (text, given) if part)
+            figure.suptitle(whole[:1].upper() + whole[1:], fontsize=10.5, x=0.01, ha="left")
+
+    def _change(self, names: tuple[str, ...]) -> float:
+        values = self.over(self.along(self.scales(names, _COARSE), self.best), self.belief.mean)
+        known = values[~values.isnan()]
+        return float(known.max() - known.min()) if len(known) else 0.0
+
+
+def verdicts(entry: Entry) -> list[Verdict]:
+    """What an answer says of each option: better than all it was compared with, or not, or nothing."""
+    answer: Answer = entry.answer or {}
+    count = len(entry.options)
+    if "yes" in answer:
+        return ["good" if answer["yes"] else "bad"]
+    if "prefers" in answer or "ranking" in answer:
+        top = answer["prefers"] if "prefers" in answer else answer["ranking"][0]
+        return ["good" if option == top else "bad" for option in range(count)]
+    better, worse = ({pair[side] for pair in answer.get("pairs", ())} for side in (0, 1))
+    return [
+        "bad" if option in worse else "good" if option in better else "undecided" for option in range(count)
+    ]
+
+
+def _check_answers(study: Study, asked: Sequence[Asked]) -> None:
+    if not asked:
+        raise ValueError("study must have answers to be drawn; got none. Ask and tell first.")
+    yes, no = (sum(one.verdict == verdict for one in asked) for verdict in ("good", "bad"))
+    if study.feedback == "binary" and not (yes and no):
+        raise ValueError(f"study must have a yes and a no; got {yes} yes and {no} no. Ask and tell on.")

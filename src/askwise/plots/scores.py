@@ -1,0 +1,122 @@
+"""Why a study asks what it asks next."""
+
+import copy
+import math
+from dataclasses import replace
+
+import torch
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from askwise.plots.planes import Plane
+from askwise.plots.scales import SIDES
+from askwise.plots.scene import Scene
+from askwise.plots.style import STYLE, legend_below, mark, member_name, message
+from askwise.plots.trace import Trace, overheard
+from askwise.questions import Setting, Situation, next_question
+from askwise.state import Entry, State
+from askwise.study import Study
+
+__all__ = ["study_score"]
+
+_MOST = 4  # members whose moves are drawn
+_NEAR = 1e-3  # in shares of the range
+_DEPTH = 3  # how far down a score is drawn, in units of the range of its better half
+
+
+@rc_context(STYLE)
+def study_score(study: Study, context: Setting | None = None) -> Figure:
+    """The score by which the next question is chosen, as one of its members moves, and the question.
+
+    Over the two parameters along which the mean of f changes most; the others are as in the member that
+    moves.  Nothing is asked: an open question is drawn as it is, else the one that would come next.
+    """
+    scene = Scene.of(study, context)
+    trace = _trace(scene)
+    movers = list(trace.chosen)[:_MOST]
+    columns = max(1, min(2, len(movers)))
+    rows = max(1, math.ceil(len(movers) / columns))
+    wide = 5.4 if columns == 1 else 8.6
+    figure = Figure(figsize=(wide, 1.2 + 2.9 * rows), layout="constrained")
+    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axis, member in zip(panels, movers, strict=False):
+        _score(figure, axis, Plane.of(scene, scene.pairs[0], trace.points[member]), trace, member)
+    for axis in panels[max(1, len(movers)) :]:
+        axis.remove()
+    if not movers:
+        _no_score(panels[0], Plane.of(scene, scene.pairs[0], trace.points[0]), trace)
+    scene.head(figure, f"{study.rule.title}: the next question" if trace.steps else "The next question")
+    legend_below(figure, panels[:1], columns + 1)
+    return figure
+
+
+def _score(figure: Figure, axis: Axes, plane: Plane, trace: Trace, member: int) -> None:
+    values = _above_the_abyss(plane.values(lambda x: trace.score(member, x)))
+    plane.label(figure, axis, plane.draw(axis, values), "score")
+    count = len(trace.points)
+    if count > 1:
+        axis.set_title(f"as {member_name(member, count)} moves")
+    with torch.no_grad():
+        heights = trace.score(member, trace.points)
+    low, high = axis.get_ylim()
+    _mark_members(axis, plane, trace, [min(max(height, low), high) for height in heights.tolist()])
+
+
+def _no_score(axis: Axes, plane: Plane, trace: Trace) -> None:
+    """The question alone, and in words why there is no score."""
+    for scale, which in zip(plane.scales, SIDES, strict=False):
+        scale.dress(axis, which)
+    if len(plane.scales) == 1:
+        axis.set(ylim=(0, 1), yticks=())
+    message(
+        axis,
+        "no score: the rule asks\nwhere draws of f are highest"
+        if trace.steps
+        else "no score: this question\nis drawn at random",
+    )
+    _mark_members(axis, plane, trace, [0.12] * len(trace.points))
+
+
+def _mark_members(axis: Axes, plane: Plane, trace: Trace, heights: list[float]) -> None:
+    """The question; hollow are members that differ from the plane in parameters that are not drawn."""
+    count, columns = len(trace.points), {column for scale in plane.scales for column in scale.columns}
+    others = [column for column in range(trace.points.shape[-1]) if column not in columns]
+    through = plane.points.reshape(-1, trace.points.shape[-1])[0]
+    for member, (point, height) in enumerate(zip(trace.points, heights, strict=True)):
+        setting = plane.scene.space.natural(point)
+        x, *more = (scale.position(setting[scale.name]) for scale in plane.scales)
+        off = bool(((point - through)[others].abs() > _NEAR).any())
+        label = f"next question: {member_name(member, count)}{' (off this plane)' if off else ''}"
+        mark(axis, member, x, more[0] if more else height, label, hollow=off)
+
+
+def _above_the_abyss(values: Tensor) -> Tensor:
+    """Values none of which is so low, as a logarithm may be, that all others look the same."""
+    known = values[values.isfinite()]
+    if not len(known):
+        return values
+    top, middle = float(known.max()), float(known.median())
+    return values.clamp_min(max(float(known.min()), top - _DEPTH * (top - middle)))
+
+
+def _trace(scene: Scene) -> Trace:
+    """What is asked next, as the study would choose it, and the searches that lead there."""
+    study, given = scene.study, scene.context or None
+    entries = study.history()
+    waiting = _waiting(entries, given)
+    known = {entry.id: entry for entry in entries if waiting is None or entry.id < waiting.id}
+    rule, steps = overheard(study.rule)
+    model = copy.copy(study.model)
+    model.plan = replace(study.plan, rule=rule)  # what it has learned does not depend on the rule
+    options, order = next_question(model, Situation.of(State(known), given))
+    members = [options[order.index(member)] for member in range(len(order))]
+    return Trace(model.points(members if waiting is None else waiting.members), steps)
+
+
+def _waiting(entries: list[Entry], context: Setting | None) -> Entry | None:
+    """The question that would be asked again."""
+    here = [entry for entry in entries if (entry.context or None) == context]
+    still = [entry for entry in here if entry.status == "open" and entry.participant is None]
+    return next(iter(still + [entry for entry in here if entry.status == "expired"]), None)

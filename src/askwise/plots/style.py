@@ -1,0 +1,111 @@
+"""How all figures look, and the parts that several of them share."""
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from jaxtyping import Bool, Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from askwise.normal import deviation
+
+__all__ = [
+    "BAND",
+    "BLUE",
+    "GREY",
+    "INK",
+    "ORANGE",
+    "RED",
+    "SKY",
+    "STYLE",
+    "band",
+    "hatch",
+    "hatch_spans",
+    "legend_below",
+    "look",
+    "mark",
+    "member_name",
+    "message",
+]
+
+STYLE: dict[Any, Any] = {
+    "font.size": 9.5,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+}
+INK, GREY, SKY, BLUE, RED, ORANGE = "#222222", "#767676", "#cfe3f1", "#0072b2", "#d55e00", "#e69f00"
+BAND = 1.959963984540054  # deviations that hold 95% of a normal
+_MEMBERS = (
+    (BLUE, "*"),
+    (RED, "D"),
+    ("#009e73", "s"),
+    ("#cc79a7", "^"),
+    (ORANGE, "v"),
+    ("#56b4e9", "P"),
+    (INK, "X"),
+)
+
+
+def look(member: int) -> tuple[str, str]:
+    """Colour and shape of the mark of a member of a question."""
+    return _MEMBERS[member % len(_MEMBERS)]
+
+
+def member_name(member: int, m: int) -> str:
+    """The name of a member of a question about m points."""
+    return f"$x_{{{member + 1}}}$" if m > 1 else "$x$"
+
+
+def band(axis: Axes, line: Tensor, mean: Tensor, var: Tensor) -> None:
+    """The mean of f, and 95% of what is believed of it."""
+    reach = BAND * deviation(var)
+    axis.fill_between(line, mean - reach, mean + reach, color=SKY, lw=0, label="95% of the belief about $f$")
+    axis.plot(line, mean, color=INK, lw=1.6, label="mean")
+
+
+def mark(
+    axis: Axes, member: int, place: float, height: float, label: str | None = None, hollow: bool = False
+) -> None:
+    """Mark a member of a question."""
+    colour, shape = look(member)
+    inks: dict[str, Any] = {"color": colour, "mec": "white"}
+    if hollow:
+        inks = {"ls": "none", "mfc": "white", "mec": colour, "mew": 1.4}
+    size = 18 if shape == "*" else 7
+    axis.plot([place], [height], shape, ms=size, clip_on=False, zorder=5, label=label, **inks)
+
+
+def legend_below(figure: Figure, axes: Iterable[Axes], columns: int) -> None:
+    """One legend for several axes, below them."""
+    found: dict[str, Any] = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    figure.legend(found.values(), found, loc="outside lower center", ncols=columns)
+
+
+def hatch(axis: Axes) -> None:
+    """Hatch what nothing will be drawn over."""
+    axis.patch.set(facecolor="#f2f2f2", hatch="////", edgecolor="#b5b5b5", linewidth=0)
+
+
+def hatch_spans(axis: Axes, edges: Float[Tensor, " e"], allowed: Bool[Tensor, " k"]) -> None:
+    """Hatch the stretches of an axis where the constraints are violated."""
+    start = 0
+    for inside, run in groupby(allowed.tolist()):
+        end = start + len(list(run))
+        if not inside:
+            look: dict[str, Any] = {"facecolor": "#f2f2f2", "hatch": "////", "edgecolor": "#b5b5b5"}
+            axis.axvspan(float(edges[start]), float(edges[end]), lw=0, zorder=0, **look)
+        start = end
+
+
+def message(axis: Axes, text: str) -> None:
+    """Say in words why there is nothing to draw."""
+    axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center", va="center", wrap=True)

@@ -1,0 +1,27 @@
+"""Events are neither changed nor deleted: the database itself refuses."""
+
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+_REFUSAL = "events must stay as they were written"
+
+
+def upgrade() -> None:
+    """Make the triggers."""
+    if op.get_bind().dialect.name == "sqlite":
+        for change in ("UPDATE", "DELETE"):
+            op.execute(
+                f"CREATE TRIGGER events_no_{change.lower()} BEFORE {change} ON events "
+                f"BEGIN SELECT RAISE(ABORT, '{_REFUSAL}'); END"
+            )
+        return
+    op.execute(
+        "CREATE FUNCTION events_refuse_change() RETURNS trigger LANGUAGE plpgsql "
+        f"AS $$ BEGIN RAISE EXCEPTION '{_REFUSAL}'; END $$"
+    )
+    op.execute(
+        "CREATE TRIGGER events_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON events "
+        "FOR EACH STATEMENT EXECUTE FUNCTION events_refuse_change()"
+    )
