@@ -195,7 +195,7 @@ on this very problem, as a rule whose challengers are likely to win, which count
 ## CPU seconds a question
 
 Of the {timed} questions that follow 20 and 80 answers about settings drawn at random: median, and mean in
-brackets (askwise learns its kernel anew only when a quarter more answers are in, which the mean shows).
+brackets (askwise learns its kernel anew only when half as many more answers are in, which the mean shows).
 
 """
 REGRET = """

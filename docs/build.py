@@ -25,6 +25,7 @@ DOCS = Path(__file__).parent
 KINDS = {Asks.BINARY: "yes/no questions", Asks.DUEL: "duels", Asks.BATCH: "batches"}
 SIZES = {Asks.BINARY: 1, Asks.DUEL: 2, Asks.BATCH: 4}
 DUELS, YES_NO = 12, 14
+STUDY_FIGURES = ("slices", "maps", "uncertainty", "score", "progress")
 UCB_SEED = 47
 """Of 0 to 59, one of the six for which UCB_f asks in [0.85, 1] for a yes that is 99% sure."""
 
@@ -57,12 +58,40 @@ def main() -> None:
     torch.set_num_threads(1)
     (DOCS / "rules").mkdir(exist_ok=True)
     (DOCS / "rules.md").write_text(rules_page(), encoding="utf-8")
+    (DOCS / "study").mkdir(exist_ok=True)
+    study = espresso()
+    for kind in STUDY_FIGURES:
+        save(getattr(plots, f"study_{kind}")(study), f"study/{kind}.png", Image.Quantize.MAXCOVERAGE)
     beliefs = {Asks.BINARY: yes_no_belief(), Asks.DUEL: duel_belief(), Asks.BATCH: duel_belief()}
     for rule in RULES.values():
         for kind, name in pictures(rule).items():
             save(plots.question(beliefs[kind], rule(), SIZES[kind]), name)
     save(plots.decomposition_maps(), "decomposition.png", Image.Quantize.MAXCOVERAGE)
     save(plots.bounds_compared(ucb_belief()), "ucb.png")
+
+
+def espresso() -> aw.Study:
+    """A study of three parameters after thirty duels of a simulated taster."""
+    space = aw.Space(
+        grind=aw.Real(200, 800, log=True, unit="µm"),
+        temperature=aw.Integer(86, 96, unit="°C"),
+        roast=aw.Choice(["light", "dark"]),
+    )
+    study, source = aw.Study(space, feedback="duel", seed=1), generator("espresso")
+    for number in range(30):
+        question = study.ask()
+        first, second = (_deliciousness(cup) for cup in question.options)
+        felt = first - second + torch.randn((), generator=source).item()
+        seconds = 3 + 4 * torch.rand((), generator=source).item()
+        study.tell(question, None if abs(felt) < 0.2 else int(felt < 0), seconds=round(seconds, 1))
+        if number == 11:
+            study.void(11)
+    return study
+
+
+def _deliciousness(cup: dict[str, Any]) -> float:
+    grind, heat = math.log(cup["grind"] / 350) / 0.35, (cup["temperature"] - 92) / 3
+    return 3 * math.exp(-(grind**2) - heat**2) + (0.5 if cup["roast"] == "dark" else 0.0)
 
 
 def save(figure: Figure, name: str, palette: Image.Quantize = Image.Quantize.MEDIANCUT) -> None:

@@ -32,7 +32,7 @@ from askwise.state import State
 
 __all__ = ["Model", "Setting", "Situation", "next_question"]
 
-_EVERY, _GROWTH = 8, 1.25  # so many answers from each of which a kernel is learned, then a quarter more
+_EVERY, _GROWTH = 8, 1.5  # so many answers from each of which a kernel is learned, then half as many more
 _INSISTENCE = (1.0, 4.0, 16.0, 64.0)  # how many answers an open question counts for, until the next differs
 _SAME = 1e-3
 _BLOCKS = 64  # of points, among which to look for some that satisfy the constraints
@@ -62,8 +62,8 @@ class Situation:
 class Model:
     """What is believed after answers: a function of these and of the plan, which remembers only its results.
 
-    A kernel that is learned is learned from the first answers, as many as there were when a quarter
-    more had come in since the last time; so most questions are spared that, and none depends on which
+    A kernel that is learned is learned from the first answers, as many as there were when half as
+    many more had come in since the last time; so most questions are spared that, and none depends on which
     were asked before in this process.
     """
 
