@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 import askwise as aw
@@ -84,6 +85,7 @@ CREATE: list[tuple[str, Any]] = [
     ("name empty", lambda: aw.Study(aw.Space(**LINE), name="")),
     ("storage of another kind", lambda: aw.Study(aw.Space(**LINE), storage="mysql://host/db")),
     ("storage without its folder", lambda: aw.Study(aw.Space(**LINE), storage="sqlite:////no/such/a.db")),
+    ("name not a text", lambda: aw.Study(aw.Space(**LINE), name=5)),
     ("storage not a text", lambda: aw.Study(aw.Space(**LINE), storage=3)),
 ]
 
@@ -132,6 +134,12 @@ USE: list[tuple[str, str, Any]] = [
     ("answered after a skip", "duel", lambda s: s.tell(0, 0), lambda s: s.skip(0)),
     ("skipped after an answer", "duel", lambda s: s.skip(0), lambda s: s.tell(0, 1)),
     ("expired after an answer", "duel", lambda s: s.expire(0), lambda s: s.tell(0, 1)),
+    ("ranking of no dimension", "batch", lambda s: s.tell(0, ranking=np.array(3))),
+    ("ranking by bytes", "batch", lambda s: s.tell(0, ranking=b"\x00\x01")),
+    ("pairs of no dimension", "batch", lambda s: s.tell(0, pairs=np.array(3))),
+    ("reason a number", "duel", lambda s: s.void(0, reason=3)),
+    ("seconds without end", "duel", lambda s: s.tell(0, 1, seconds=10**300)),
+    ("recorded in no time", "duel", lambda s: s.record([GOOD, GOOD], 0, seconds=-1)),
     ("void of nobody", "duel", lambda s: s.void(5)),
     ("participant a number", "duel", lambda s: s.ask(3, QUIET)),
     ("participant empty", "duel", lambda s: s.ask("", QUIET)),

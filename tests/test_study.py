@@ -396,8 +396,51 @@ def test_a_study_expects_that_its_parameters_matter_and_good_settings_win(name, 
     assert got["variance"] == pytest.approx((math.log(4), 0.7))
 
 
-def test_a_rule_that_needs_answers_asks_nothing_without_them():
-    study = studying("duel", rule="ei", initial=0)
-    with pytest.raises(ValueError, match=r"must have answers to start from; got none\. Ask at random first"):
-        study.ask()
-    played(studying("duel", rule="ei", initial=1), 2)
+@pytest.mark.parametrize("rule", ["ei", "bivariate_ei", "hallucination_believer", "muc"])
+def test_without_answers_every_rule_begins_anywhere(rule):
+    study = studying("duel", rule=rule, initial=0)
+    assert study.ask() == studying("duel", initial=1).ask()
+    played(study, 2)
+
+
+@pytest.mark.parametrize(
+    ("space", "feedback", "size"),
+    [
+        (aw.Space(m=aw.Choice(["a", "b", "c"])), "duel", None),
+        (aw.Space(m=aw.Choice(["a", "b"])), "duel", None),
+        (aw.Space(k=aw.Integer(0, 2)), "duel", None),
+        (aw.Space(m=aw.Choice(list("abcde"))), "batch", 3),
+    ],
+    ids=str,
+)
+def test_first_questions_compare_different_settings_and_differ_from_those_that_are_open(
+    space, feedback, size
+):
+    for seed in range(8):
+        study = aw.Study(space, feedback, size=size, seed=seed, initial=9)
+        asked = [study.ask(f"person {k}").options for k in range(3)]
+        members = [sorted(str(option) for option in options) for options in asked]
+        assert all(len(set(names)) == len(names) for names in members)
+        if len(set(space.owners)) < len(space.owners) and len(space.owners) == 2:
+            continue  # two values make one duel
+        assert len({tuple(names) for names in members}) == 3
+
+
+def test_questions_do_not_depend_on_the_number_of_threads():
+    studies = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        studies.append(Study(plane(), "duel", seed=3))
+        played(studies[-1], 14)
+        assert torch.get_num_threads() == threads
+    assert studies[0].history()[-1].options == studies[1].history()[-1].options
+
+
+def test_a_study_goes_on_where_no_gradients_are_wanted():
+    one, other = Study(plane(), seed=3), Study(plane(), seed=3)
+    played(one, 8)
+    with torch.inference_mode():
+        played(other, 4)
+    with torch.no_grad():
+        played(other, 4)
+        assert other.best() == one.best()

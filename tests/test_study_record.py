@@ -4,6 +4,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -425,3 +426,67 @@ def test_a_study_may_be_used_by_several_threads():
     assert errors == []
     assert len(study.history()) == 40
     assert State.after(study._ledger.record.events()).entries == study._ledger.state.entries
+
+
+def test_what_fails_ahead_of_time_is_tried_again(monkeypatch):
+    study, calls = aw.Study(plane(), prefetch=True, rule="random"), []
+    compute = study._ahead._compute
+
+    def failing(situation):
+        calls.append(threading.current_thread().name)
+        if calls[-1].startswith("askwise ahead"):
+            raise MemoryError("no room")
+        return compute(situation)
+
+    monkeypatch.setattr(study._ahead, "_compute", failing)
+    played(study, 4)
+    assert any(name.startswith("askwise ahead") for name in calls)
+    study.close()
+    study.ask()  # nothing is computed ahead any more
+
+
+def test_ties_are_among_the_answers_to_expect():
+    study = aw.Study(aw.Space(u=aw.Real(0, 1)), kernel=aw.kernel("se", 0.3, 4.0))
+    for _ in range(20):
+        study.tell(study.ask(), None)
+    status = study.status()
+    assert status.gain < 0.2  # one more tie is what will come
+    assert status.gain < status.shortfall
+
+
+def test_contexts_may_be_numbers_of_other_libraries(unchecked):
+    space = aw.Space(
+        u=aw.Real(0, 1), level=aw.Integer(1, 5, context=True), odd=aw.Choice([1, True], context=True)
+    )
+    study = aw.Study(space)
+    question = study.ask(context={"level": np.int64(3), "odd": 1})
+    assert question.context == {"level": 3, "odd": 1}
+    assert study.ask(context={"level": 3, "odd": True}).id == 1
+    assert study.ask(context={"level": 3, "odd": 1}).id == 0
+
+
+def test_history_is_a_copy():
+    study = aw.Study(plane())
+    question = study.ask()
+    study.history()[0].options[0]["u"] = 99.0
+    assert study.ask() == question
+
+
+def test_a_study_may_be_kept_at_a_path(tmp_path):
+    study = aw.Study(plane(), storage=tmp_path / "study.db")
+    study.tell(study.ask(), 1)
+    study.close()
+    again = Study.open(tmp_path / "study.db")
+    assert len(again.history()) == 1
+    again.close()
+
+
+def test_recorded_answers_are_one_event():
+    study = aw.Study(plane())
+    study.record([{"u": 0.0, "v": 10.0}, {"u": 1.0, "v": 10.0}], 1, seconds=2)
+    (event,) = study._ledger.record.events()
+    assert (event.kind, event.body["answer"], event.body["seconds"]) == ("asked", {"prefers": 1}, 2.0)
+    assert study.history()[0].status == "answered"
+    with pytest.raises(ValueError, match="must be open to be answered"):
+        study.tell(0, 0)
+    study.amend(0, 0)

@@ -18,6 +18,7 @@ from askwise.normal import ndtr, standardised, success_probability
 from askwise.plan import Plan
 from askwise.search import Search
 from askwise.seeds import generator
+from askwise.threads import one_thread
 
 __all__ = ["Best", "Outlook", "best", "champion", "hint", "outlook", "probability_of_best"]
 
@@ -57,6 +58,7 @@ class Outlook:
     more often it would succeed."""
 
 
+@one_thread()
 def best(belief: Belief, plan: Plan, domain: Domain | None, reference: Tensor | None = None) -> Best:
     """The setting most likely to be best."""
     search = _search(belief, plan, domain)
@@ -83,6 +85,7 @@ def champion(belief: Belief, plan: Plan, search: Search) -> Float[Tensor, "1 d"]
     return search.champion(belief)
 
 
+@one_thread()
 def outlook(
     belief: Belief, plan: Plan, kernel: Kernel, domain: Domain | None, question: Float[Tensor, "m d"]
 ) -> Outlook:
@@ -92,8 +95,10 @@ def outlook(
     source = generator("askwise study", plan.seed, "outlook")
     rivals = torch.cat([point, search.warm, search.spread(_RIVALS)], -2)
     drawn = paths.draw(belief, _DRAWS, source)(rivals)
-    top, here = drawn.amax(-1), drawn[:, 0]
-    rate = ndtr(top) - ndtr(here) if plan.feedback == "binary" else ndtr(top - here)
+    top, here, margin = drawn.amax(-1), drawn[:, 0], belief.data.margin
+    rate = ndtr(top) - ndtr(here)
+    if plan.feedback != "binary":  # a tie counts for both
+        rate = (ndtr(top - here - margin) + ndtr(top - here + margin)) / 2
     gain = _gain(belief, plan, kernel, search, torch.cat([point, question]))
     return Outlook(gain, float((top - here).mean()), float(rate.mean()))
 
@@ -104,31 +109,42 @@ def _gain(belief: Belief, plan: Plan, kernel: Kernel, search: Search, points: Te
     now, expected = float(belief.mean(point)), 0.0
     for chance, answer in _possible_answers(belief, plan, question):
         data = belief.data + data_of([(question, answer)], question.shape[-1])
-        later = infer(data, kernel, warm=belief)
+        later = infer(data.with_margin(belief.data.margin), kernel, warm=belief)
         found = search.champion(later)
         expected += chance * float(later.mean(torch.cat([found, point])).max())
     return max(0.0, expected - now)
 
 
 def _possible_answers(belief: Belief, plan: Plan, question: Tensor) -> list[tuple[float, Answer]]:
-    """What may be answered, and how likely it is: yes or no, or which option is best."""
-    if plan.feedback == "binary":
-        yes = float(belief.success_probability(question))
-        return [(yes, {"yes": True}), (1 - yes, {"yes": False})]
-    if plan.feedback == "duel":
-        first = float(belief.success_probability(question[:1], question[1:]))
-        return [(first, {"prefers": 0}), (1 - first, {"prefers": 1})]
+    """What may be answered, and how likely it is: yes or no, which option is best, or "can't decide"."""
+    if plan.feedback == "batch":
+        return _possible_winners(belief, plan, question)
+    alone = plan.feedback == "binary"
+    mean, var = belief.moments(question) if alone else belief.difference(question[:1], question[1:])
+    margin, spread = belief.data.margin, (1 + var).sqrt()
+    first, second = (ndtr((side * mean - margin) / spread).item() for side in (1, -1))
+    answers: list[Answer] = [{"yes": True}, {"yes": False}] if alone else [{"prefers": 0}, {"prefers": 1}]
+    chances = [(first, answers[0]), (second, answers[1]), (1 - first - second, {"undecided": True})]
+    return chances if margin > 0 else chances[:2]
+
+
+def _possible_winners(belief: Belief, plan: Plan, question: Tensor) -> list[tuple[float, Answer]]:
     source = generator("askwise study", plan.seed, "answers")
     mean, cov = belief.joint(question)
     values, vectors = torch.linalg.eigh(cov)
     normal = torch.randn(_TRIALS, 2, len(mean), generator=source, dtype=mean.dtype)
     utility = mean + normal[:, 0] * values.clamp_min(0).sqrt() @ vectors.mT + normal[:, 1] * math.sqrt(0.5)
-    rates = torch.bincount(utility.argmax(-1), minlength=len(mean)) / _TRIALS
-    return [(rate, {"ranking": [k]}) for k, rate in enumerate(rates.tolist()) if rate > 0]
+    tied = utility.amax(-1) - utility.amin(-1) < belief.data.margin
+    wins = torch.bincount(utility.argmax(-1)[~tied], minlength=len(mean)) / _TRIALS
+    chances: list[tuple[float, Answer]] = [(rate, {"ranking": [k]}) for k, rate in enumerate(wins.tolist())]
+    chances.append((tied.double().mean().item(), {"undecided": True}))
+    return [(rate, answer) for rate, answer in chances if rate > 0]
 
 
 def hint(plan: Plan, answers: int, look: Outlook | None) -> str:
     """Whether to go on, in words, with what that rests on."""
+    if look is None and plan.feedback == "binary" and answers >= plan.initial:
+        return "Go on: before anything can be said there must be a yes and a no."
     if look is None:
         return "Go on: too little has been answered to say anything."
     if plan.feedback == "binary":
@@ -146,6 +162,7 @@ def _search(belief: Belief, plan: Plan, domain: Domain | None) -> Search:
     return Search.around(belief, generator("askwise study", plan.seed, "best"), domain)
 
 
+@one_thread()
 def probability_of_best(belief: Belief, points: Float[Tensor, "k d"], seed: int) -> Float[Tensor, " k"]:
     """Probability of each of some settings to be the best of them, by draws of f."""
     source = generator("askwise study", seed, "best of them")

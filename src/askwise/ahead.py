@@ -24,6 +24,7 @@ class Ahead(Generic[Key, Value]):
         self._lock = threading.Lock()
         self._found: dict[Key, Future[Value]] = {}
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="askwise ahead")
+        self._closed = False
 
     def expect(self, keys: Iterable[Key]) -> None:
         """Begin to compute these, in order, and drop all others."""
@@ -32,17 +33,20 @@ class Ahead(Generic[Key, Value]):
             for key in [key for key in self._found if key not in wanted]:
                 self._found.pop(key).cancel()
             for key in wanted:
-                if key not in self._found:
+                if key not in self._found and not self._closed:
                     self._found[key] = self._pool.submit(self._compute, key)
 
     def get(self, key: Key) -> Value:
-        """The value, which may be there already."""
+        """The value, which may be there already; what went wrong ahead of time is tried again."""
         with self._lock:
             future = self._found.get(key)
-            # one that has not begun waits behind others, which may be needless by now
-            begun = future is not None and not future.cancel()
-        return future.result() if begun and future is not None else self._compute(key)
+        # one that has not begun waits behind others, which may be needless by now
+        if future is None or future.cancel() or future.exception() is not None:
+            return self._compute(key)
+        return future.result()
 
     def close(self) -> None:
         """Stop computing."""
+        with self._lock:
+            self._closed = True
         self._pool.shutdown(wait=True, cancel_futures=True)

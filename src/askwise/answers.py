@@ -90,7 +90,8 @@ def _read_ranking(value: object, size: int) -> list[int]:
 
 
 def _read_pairs(value: object, size: int) -> list[list[int]]:
-    listed = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else []
+    several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    listed = list(value) if several and getattr(value, "ndim", 1) > 0 else []  # type: ignore[call-overload]
     read = [_indices(pair) for pair in listed]
     proper = all(
         pair is not None and len(set(pair)) == len(pair) == 2 and all(0 <= k < size for k in pair)
@@ -107,7 +108,9 @@ def _read_pairs(value: object, size: int) -> list[list[int]]:
 
 def _indices(value: object) -> list[int] | None:
     """A sequence of whole numbers as a list; None for anything else."""
-    if not isinstance(value, Sequence | np.ndarray | Tensor) or isinstance(value, str):
+    if not isinstance(value, Sequence | np.ndarray | Tensor) or isinstance(value, str | bytes):
+        return None
+    if getattr(value, "ndim", 1) == 0:
         return None
     read = [whole(part) for part in value]
     return None if None in read else [part for part in read if part is not None]

@@ -68,10 +68,11 @@ def fit(
     d = data.points.shape[-1]
     if isinstance(kernel, str):
         kernel = named_kernel(cast(Name, kernel), _lengthscale_prior(d).mode.expand(*data.lanes, d))
-    target = _Target(data, _one_per_lane(kernel, data), method)
-    start = target.vector
-    first, _ = target(start)
-    best, value = minimize(target, start, *target.bounds(start), max_steps=max_steps)
+    with torch.inference_mode(False), torch.enable_grad():  # whatever the caller is in
+        target = _Target(data, _one_per_lane(kernel, data), method)
+        start = target.vector
+        first, _ = target(start)
+        best, value = minimize(target, start, *target.bounds(start), max_steps=max_steps)
     final = target.kernel_at(torch.where((value <= first)[:, None], best, start))
     final.requires_grad_(False)
     return Fitted(

@@ -29,6 +29,7 @@ from askwise.plan import Plan
 from askwise.rules import parse
 from askwise.seeds import generator
 from askwise.state import State
+from askwise.threads import one_thread
 
 __all__ = ["Model", "Setting", "Situation", "next_question"]
 
@@ -36,6 +37,7 @@ _EVERY, _GROWTH = 8, 1.5  # so many answers from each of which a kernel is learn
 _INSISTENCE = (1.0, 4.0, 16.0, 64.0)  # how many answers an open question counts for, until the next differs
 _SAME = 1e-3
 _BLOCKS = 64  # of points, among which to look for some that satisfy the constraints
+_SPARE = 64  # settings that may be taken in the place of one that was there before
 
 Setting = Mapping[str, Any]
 
@@ -103,6 +105,7 @@ class Model:
         options, answer = json.loads(text)
         return self.points(options), answer
 
+    @one_thread()
     def _learn(self, answers: tuple[str, ...]) -> tuple[Kernel, float]:
         data, given = self.data(answers), self.plan.kernel
         prior = given if isinstance(given, Kernel) else self.plan.expected_kernel()
@@ -112,10 +115,12 @@ class Model:
             return given, margin
         return fit(data, prior).kernel, margin
 
+    @one_thread()
     def _infer(self, answers: tuple[str, ...]) -> Belief:
         return infer(*self.prepared(answers))
 
 
+@one_thread()
 def next_question(model: Model, situation: Situation) -> tuple[list[dict[str, Any]], list[int]]:
     """Options in the order in which to show them, and which member of the rule's question each is."""
     plan = model.plan
@@ -130,11 +135,11 @@ def _points(model: Model, situation: Situation) -> Float[Tensor, "m d"]:
     plan, number = model.plan, situation.number
     domain = plan.space.domain(json.loads(situation.context))
     data = model.data(situation.answers)
-    early = len(situation.answers) + len(situation.open) < plan.initial
-    if early or not model.heard_both(data):
-        return _spread_out(plan, number, domain)
-    data, prior = model.prepared(situation.answers)
     waiting = [model.points(json.loads(text)) for text in situation.open]
+    early = not situation.answers or len(situation.answers) + len(waiting) < plan.initial
+    if early or not model.heard_both(data):
+        return _spread_out(plan, number, domain, waiting)
+    data, prior = model.prepared(situation.answers)
     if not waiting:
         source = generator("askwise study", plan.seed, number)
         return next_query(data, plan.rule, prior, plan.size, source, domain=domain).points
@@ -147,26 +152,54 @@ def _points(model: Model, situation: Situation) -> Float[Tensor, "m d"]:
     return points
 
 
-def _spread_out(plan: Plan, number: int, domain: Domain | None) -> Float[Tensor, "m d"]:
+def _spread_out(
+    plan: Plan, number: int, domain: Domain | None, waiting: Sequence[Tensor]
+) -> Float[Tensor, "m d"]:
     """The next of settings drawn at random, yet so that they cover the space evenly (scrambled Sobol points).
 
-    So a small part that works is found sooner than by independent draws, which leave gaps.
+    So a small part that works is found sooner than by independent draws, which leave gaps.  Of few
+    settings the same may come again: then those after it are taken, as long as there are others.
     """
-    last, d = (number + 1) * plan.size, plan.space.d
+    settings = _sequence(plan, (number + 1) * plan.size + _SPARE, domain)
+    first = number * plan.size
+    if len(settings) < first + plan.size:  # hardly anything satisfies the constraints
+        source, nothing = generator("askwise study", plan.seed, number), data_of([], plan.space.d)
+        rule = parse("random")
+        return next_query(nothing, rule, kernel("matern52"), plan.size, source, domain=domain).points
+    for start in range(first, len(settings) - plan.size + 1):
+        question = _different(settings[start:], plan.size)
+        if len(question) == plan.size and not any(_alike(question, other) for other in waiting):
+            return question
+    question = _different(settings[first:], plan.size)
+    return question if len(question) == plan.size else settings[first : first + plan.size]
+
+
+def _sequence(plan: Plan, count: int, domain: Domain | None) -> Float[Tensor, "k d"]:
+    """So many settings spread evenly; fewer if hardly any satisfy the constraints."""
     seed = generator("askwise study", plan.seed, "start").initial_seed() % 2**31
-    sequence = torch.quasirandom.SobolEngine(d, scramble=True, seed=seed)
-    found = torch.empty(0, d, dtype=torch.float64)
+    sobol = torch.quasirandom.SobolEngine(plan.space.d, scramble=True, seed=seed)
+    sobol.fast_forward(1)  # the first point, and only that, depends on torch's default dtype
+    found = torch.empty(0, plan.space.d, dtype=torch.float64)
     for _ in range(_BLOCKS):
-        points = sequence.draw(max(64, last), dtype=torch.float64)
+        points = sobol.draw(max(64, count), dtype=torch.float64)
         if domain is not None:
             points = domain.rounded(points)
             points = points[domain.feasible(points)]
         found = torch.cat([found, points])
-        if len(found) >= last:
-            return found[last - plan.size : last]
-    source = generator("askwise study", plan.seed, number)  # hardly anything satisfies the constraints
-    nothing = data_of([], d)
-    return next_query(nothing, parse("random"), kernel("matern52"), plan.size, source, domain=domain).points
+        if len(found) >= count:
+            break
+    return found[:count]
+
+
+def _different(settings: Float[Tensor, "k d"], count: int) -> Float[Tensor, "m d"]:
+    """The first settings that are different from those before them, at most so many."""
+    chosen = settings[:1]
+    for setting in settings[1:]:
+        if len(chosen) == count:
+            break
+        if ((chosen - setting).abs() >= _SAME).any(-1).all():
+            chosen = torch.cat([chosen, setting[None]])
+    return chosen
 
 
 def _alike(points: Float[Tensor, "m d"], other: Float[Tensor, "m d"]) -> bool:

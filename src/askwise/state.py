@@ -88,6 +88,7 @@ class State:
 
 def _asked(_: Entry | None, event: Event) -> Entry:
     body: dict[str, Any] = event.body
+    given = "answer" in body  # asked and answered elsewhere
     return Entry(
         event.question,
         tuple(body["options"]),
@@ -96,6 +97,9 @@ def _asked(_: Entry | None, event: Event) -> Entry:
         body["context"],
         body["seen"],
         event.at,
+        "answered" if given else "open",
+        body.get("answer"),
+        body.get("seconds"),
     )
 
 

@@ -1,10 +1,13 @@
 """Ask, tell, best: an experiment, in memory or in a database."""
 
+import copy
+import json
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from gpytorch.kernels import Kernel
 from jaxtyping import Float
@@ -26,6 +29,7 @@ from askwise.storage import open_record
 
 __all__ = ["Best", "Question", "Replayed", "Status", "Study"]
 
+_LONGEST = 1e9  # seconds that an answer may take
 _MOST_AHEAD = 6  # answers to a batch for which the next question is computed ahead
 
 
@@ -97,7 +101,7 @@ class Study:
         feedback: Feedback = "duel",
         rule: str | Rule | None = None,
         *,
-        storage: str | None = None,
+        storage: str | os.PathLike[str] | None = None,
         name: str = "study",
         seed: int = 0,
         size: int | None = None,
@@ -111,13 +115,16 @@ class Study:
         self._begin(plan, storage, name, prefetch)
 
     @classmethod
-    def open(cls, storage: str, name: str = "study", *, prefetch: bool = False) -> "Study":
+    def open(cls, storage: str | os.PathLike[str], name: str = "study", *, prefetch: bool = False) -> "Study":
         """Go on with a stored study as it was created."""
         study = cls.__new__(cls)
         study._begin(None, storage, name, prefetch)
         return study
 
-    def _begin(self, plan: Plan | None, storage: str | None, name: str, prefetch: bool) -> None:
+    def _begin(
+        self, plan: Plan | None, place: str | os.PathLike[str] | None, name: str, prefetch: bool
+    ) -> None:
+        storage = os.fspath(place) if isinstance(place, os.PathLike) else place
         settings = None if plan is None else _settings(plan, storage)
         record = open_record(storage, name, settings)
         if settings is not None and record.settings != settings:
@@ -210,11 +217,13 @@ class Study:
             )
             return True
 
-        self._change("amended", question, {"answer": read, "reason": reason}, has_another)
+        self._change("amended", question, {"answer": read, "reason": _checked_reason(reason)}, has_another)
 
     def void(self, question: Question | int, reason: str | None = None) -> None:
         """Take a question and its answer out of the model; both stay in the record."""
-        self._change("voided", question, {"reason": reason}, lambda entry: entry.status != "voided")
+        self._change(
+            "voided", question, {"reason": _checked_reason(reason)}, lambda entry: entry.status != "voided"
+        )
 
     def expire(self, question: Question | int) -> None:
         """Give up waiting for an answer, so that the question may be asked again."""
@@ -242,14 +251,13 @@ class Study:
         read = {"answer": self._read(answer, ranking, winner, pairs), "seconds": _checked_time(seconds)}
         _check_participant(participant)
         shown = self._checked_options(options)
-        body = _asked_body(shown, list(range(self.size)), participant, None, None)
+        body = _asked_body(shown, list(range(self.size)), participant, None, None) | read
         with self._lock:
             self._ledger.catch_up()
-            while not self._ledger.add("asked", len(self._ledger.state.entries), body):
+            entries = self._ledger.state.entries
+            while not self._ledger.add("asked", len(entries), body):
                 pass
-            entry = self._ledger.state.entries[len(self._ledger.state.entries) - 1]
-            self._change("answered", entry.id, read, lambda _: True)
-        return _shown(entry)
+            return _shown(entries[len(entries) - 1])
 
     def best(self, context: Setting | None = None, reference: Setting | None = None) -> Best:
         """The setting most likely to be best, given all answers, and how likely it beats a reference."""
@@ -296,7 +304,7 @@ class Study:
         """Every question, by number, and what became of it."""
         with self._lock:
             self._ledger.catch_up()
-            return [entry for _, entry in sorted(self._ledger.state.entries.items())]
+            return [copy.deepcopy(entry) for _, entry in sorted(self._ledger.state.entries.items())]
 
     def replay(self) -> list[Replayed]:
         """Derive every question again from the record, as it was when the question was asked."""
@@ -344,10 +352,10 @@ class Study:
     def _waiting(self, participant: str | None, context: Setting | None) -> Entry | None:
         """The open question of this participant, or one that expired, asked again."""
         for entry in self._ledger.state.open():
-            if (entry.participant, entry.context) == (participant, context):
+            if entry.participant == participant and _same(entry.context, context):
                 return entry
         for number, entry in sorted(self._ledger.state.entries.items()):
-            if entry.status == "expired" and entry.context == context:
+            if entry.status == "expired" and _same(entry.context, context):
                 taken = self._ledger.add("again", number, {"participant": participant})
                 return self._ledger.state.entries[number] if taken else self._waiting(participant, context)
         return None
@@ -402,7 +410,10 @@ class Study:
                 f"context must be a dictionary of parameters; got {context!r}. Give each a value."
             )
         self.space.domain(context)
-        return None if not context else dict(context)
+        if not context:
+            return None
+        known = self.space.parameters  # as plain values, which can be recorded, whatever they were given as
+        return {name: known[name].natural(known[name].places(value)) for name, value in context.items()}
 
     def _reference(self, reference: Setting, context: Setting | None) -> Float[Tensor, " d"]:
         if not isinstance(reference, Mapping):
@@ -419,6 +430,11 @@ class Study:
                 "Give each as a dictionary of parameters."
             )
         return [self.space.natural(self.space.unit(option)) for option in options]
+
+
+def _same(one: Setting | None, other: Setting | None) -> bool:
+    """Whether two contexts are equal, of equal types: 1 is not True."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _shown(entry: Entry) -> Question:
@@ -465,16 +481,24 @@ def _other_plan(name: str, given: Mapping[str, Any], stored: Mapping[str, Any]) 
 
 
 def _check_participant(participant: object) -> None:
-    if participant is not None and (not isinstance(participant, str) or not participant):
+    if participant is not None and (type(participant) is not str or not participant):
         raise ValueError(
             f"participant must be a name; got {participant!r}. Leave it out if there is only one person."
         )
 
 
-def _checked_time(seconds: object) -> float | int | None:
+def _checked_reason(reason: object) -> str | None:
+    if reason is not None and type(reason) is not str:
+        raise TypeError(f"reason must be a text; got {reason!r}. Leave it out if there is none.")
+    return reason
+
+
+def _checked_time(seconds: object) -> float | None:
+    if seconds is None:
+        return None
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if seconds is not None and not (number and 0 <= seconds < float("inf")):  # type: ignore[operator]
+    if not number or not 0 <= cast(float, seconds) <= _LONGEST:
         raise ValueError(
-            f"seconds must be a number, 0 or more; got {seconds!r}. Leave it out if it is not known."
+            f"seconds must be a number from 0 to {_LONGEST:.0e}; got {seconds!r}. Leave it out if unknown."
         )
-    return seconds  # type: ignore[return-value]
+    return float(cast(float, seconds))

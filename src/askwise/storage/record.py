@@ -82,9 +82,10 @@ def check_event(kind: str, question: int, at: float | int) -> None:
         raise ValueError(f"at must be seconds since 1970; got {at!r}. Leave it out for the present time.")
 
 
-def check_name(name: str) -> None:
+def check_name(name: object) -> None:
     """Refuse a name that could not be typed."""
-    if not name.isprintable() or name != name.strip() or not 0 < len(name) <= _NAME:
+    text = name if isinstance(name, str) else ""
+    if not text.isprintable() or text != text.strip() or not 0 < len(text) <= _NAME:
         raise ValueError(
             f"name must have 1 to {_NAME} printable characters, no blank at either end; got {name!r}. "
             "Choose another."
