@@ -1,11 +1,13 @@
 """The command line: every command, what it prints, what it refuses, and that a refusal changes nothing."""
 
 import csv
+import io
 import json
 import os
 import pty
 import re
 import resource
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -18,14 +20,15 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from rich.console import Console
 from typer.testing import CliRunner
 
 import askwise as aw
 from askwise.answers import Answer, read_answer
-from askwise.cli import conversation, main
+from askwise.cli import conversation, main, trials
 from askwise.cli.checkup import Finding
 from askwise.cli.replies import labels, read_pairs, read_reply, spoken, told_again
-from askwise.cli.screen import readable
+from askwise.cli.screen import facts, readable
 from askwise.cli.session import opened
 from askwise.cli.simulation import After, Simulation, Taste, conclusion, simulated
 from askwise.cli.trials import filled, template_words
@@ -212,11 +215,44 @@ def test_a_file_changed_after_the_first_question_is_refused():
     file = written()
     told("ask")
     file.write_text(file.read_text().replace("high = 40", "high = 50"))
-    assert "parameter gain must stay as it was" in refused("ask")
+    line = refused("ask")
+    assert (
+        "parameter gain must stay as it was at the first question; got a change, high was 40, is 50. " in line
+    )
     file.write_text(file.read_text().replace("high = 50", "high = 40").replace("seed = 3", "seed = 4"))
     assert "seed must stay as it was at the first question, 3; got 4" in refused("best")
     file.write_text(file.read_text().replace("seed = 4", "seed = 3").replace("[space.mode]", "[space.kind]"))
-    assert "parameters must stay" in refused("status")
+    assert "parameters must stay as they were at the first question, gain, cutoff, mode; " in refused(
+        "status"
+    )
+
+
+def test_a_unit_may_be_changed_and_is_shown():
+    file = written()
+    told("ask")
+    file.write_text(file.read_text().replace('"dB"', '"sone"'))
+    assert re.search(r"gain +[\d.]+ sone +[\d.]+ sone", told("ask"))
+    assert re.search(r"gain +[\d.]+ sone", told("best"))
+
+
+def test_a_password_is_not_shown(monkeypatch):
+    from askwise.cli import session
+
+    file = written()
+    address = "postgresql://ann:secret@host/db?password=secret"
+    file.write_text(file.read_text().replace('"study.db"', f'"{address}"'))
+    monkeypatch.setattr(session, "stored_settings", lambda config: None)
+    for shown in (told("check"), told("check", "--json")):
+        assert "secret" not in shown
+        assert "postgresql://ann:***@host/db" in shown
+
+
+def test_every_command_computes_with_one_thread():
+    written()
+    for words in (["best"], ["doctor"]):
+        torch.set_num_threads(2)
+        told(*words)
+        assert torch.get_num_threads() == 1
 
 
 # init, check
@@ -291,7 +327,12 @@ def test_ask_shows_the_options_side_by_side_in_their_units():
 
 def test_participants_and_contexts_have_their_own_questions():
     written(space=SPACE + NOISE)
-    assert "no noise" in refused("ask")
+    for command in ("ask", "run", "best", "status", "simulate", "plot"):
+        line = refused(command)
+        assert line == "askwise: context must set noise; got no noise. Add --context noise=..."
+    assert "--context must be NAME=VALUE, each of noise once at most; got 'gain=3'" in refused(
+        "ask", "-c", "gain=3"
+    )
     assert document("ask", "-c", "noise=quiet", "-p", "ann")["context"] == {"noise": "quiet"}
     other = document("ask", "--context", "noise=loud", "--participant", "bob")
     assert (other["id"], other["participant"]) == (1, "bob")
@@ -470,6 +511,65 @@ def test_ctrl_c_loses_nothing(monkeypatch):
     assert statuses() == ["answered", "answered", "open"]
 
 
+def test_context_is_refused_where_there_is_none():
+    written()
+    assert "got 'gain=3', and there is no such parameter" in refused("ask", "-c", "gain=3")
+
+
+def somebody_else_answers(answer: bool | int) -> None:
+    with closing(aw.Study.open("study.db", "hall")) as study:
+        study.tell(study.ask(), answer)
+
+
+@pytest.mark.parametrize("other", [0, 1])
+def test_a_person_goes_on_after_somebody_else_has_answered(monkeypatch, other):
+    written()
+    heard = iter([lambda: somebody_else_answers(other), lambda: None])
+
+    def readline() -> str:
+        next(heard)()
+        return "b\n"
+
+    monkeypatch.setattr(conversation, "sys", SimpleNamespace(stdin=SimpleNamespace(readline=readline)))
+    shown = told("run", "-n", "2")
+    assert shown.count("Somebody else answered question 0 meanwhile; their answer stays.") == 1
+    assert "Question 1" in shown
+    assert answers() == [{"prefers": other}, {"prefers": 1}]
+
+
+def test_a_command_goes_on_after_somebody_else_has_answered_and_stops_at_the_wanted_number(monkeypatch):
+    written("binary")
+    meanwhile = iter(
+        [lambda: somebody_else_answers(False), lambda: None, lambda: somebody_else_answers(True)]
+    )
+
+    def outcome(*_: object) -> trials.Outcome:
+        next(meanwhile)()
+        return trials.Outcome(True)
+
+    monkeypatch.setattr(trials, "outcome", outcome)
+    shown = told("run", "-n", "3", "--command", "true")
+    assert shown.count("Somebody else answered") == 2
+    assert re.findall(r"^(\d/\d)  ", shown, re.MULTILINE) == ["2/3"]
+    assert answers() == [{"yes": False}, {"yes": True}, {"yes": True}]
+
+
+def test_no_more_is_asked_when_others_gave_the_last_answer_meanwhile(monkeypatch):
+    written("binary")
+    ask = aw.Study.ask
+
+    def slow(study: aw.Study, *given: object) -> aw.Question:
+        if len(study.history()) == 1:
+            study.tell(ask(study, "ann"), True)
+        return ask(study, *given)
+
+    monkeypatch.setattr(aw.Study, "ask", slow)
+    shown = told("run", "-n", "2", "--command", "true")
+    assert "1/2" in shown
+    assert "3/2" not in shown
+    assert statuses() == ["answered", "answered", "open"]
+
+
 def script(text: str) -> Path:
     file = Path("gait.sh").absolute()
     file.write_text(f"#!/bin/sh\n{text}\n")
@@ -518,9 +618,27 @@ def test_a_command_that_takes_too_long_is_ended_and_counts_as_no():
     written("binary")
     script("sleep 60 & wait")
     began = time.monotonic()
-    told("run", "-n", "1", "--command", "./gait.sh", "--timeout", "0.2")
+    shown = told("run", "-n", "1", "--command", "./gait.sh", "--timeout", "0.2")
     assert time.monotonic() - began < 10
+    assert "1/1  no (timed out after 0.2 s)  gain" in shown
+    assert "Nothing has worked yet, so this is a guess.\nRecommended setting" in shown
     assert history()[0].answer == {"yes": False}
+    script("kill -9 $$")
+    assert "2/2  no (killed by signal 9)  gain" in told("run", "-n", "2", "--command", "./gait.sh")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["a {gain}; b", "a ;", "a | b", "a || b", "a & b", "a &", "a && b", "a > x", "a >> x", "a 2>&1"],
+)
+def test_what_only_a_shell_understands_is_refused(command):
+    with pytest.raises(ValueError, match=r"no shell reads it; got .* Wrap it in sh -c"):
+        template_words(command, {"gain": None})
+
+
+@pytest.mark.parametrize("command", ["sh -c 'a; b | c > d'", 'find . ";"', r"find . \;", "get x?a=1&b=2"])
+def test_what_is_quoted_or_within_a_word_is_the_program_s(command):
+    assert template_words(command, {}) == shlex.split(command)
 
 
 def test_values_are_filled_in_without_a_shell():
@@ -567,7 +685,8 @@ def test_status_counts_and_gives_a_hint():
         *"711"
     ]
     assert "voided" not in shown
-    assert re.search(r"gain expected of the next answer +[\d.e-]+ *\n", shown)
+    for what in ("the next answer", "all further answers"):
+        assert re.search(rf"expected of {what} +[\d.e-]+ \(in noises of one answer\) *\n", shown)
     assert re.search(r"\n\n(Go on|Nearly|You may stop): .+\.\n$", shown)
 
 
@@ -609,6 +728,7 @@ def test_best_of_yes_and_no_says_how_often_it_works():
     assert f"expected to work {found['probability']:.0%} of the time" in told("best")
     shown = told("best", "-r", "gain=1", "-r", "cutoff=1000", "-r", "mode=soft")
     assert "more likely to work than the reference" in shown
+    assert "guess" not in shown
 
 
 def test_plot_writes_what_it_says(monkeypatch):
@@ -726,6 +846,27 @@ def test_simple_tables_are_imported():
     assert answers() == [{"yes": True}, {"yes": False}]
     (option,) = history()[1].options
     assert list(option.values()) == [4.5, pytest.approx(200), "hard"]
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_what_the_study_has_already_is_not_imported_twice(form):
+    written()
+    answered(3)
+    told("export", "-f", form, "--out", "out")
+    assert "new to the study; got 3 in out, all of which it has already" in refused("import", "out")
+    told("tell", "2", "void")
+    assert document("import", "out")["answers"] == 5
+    assert document("import", "out", "--again")["answers"] == 8
+
+
+def test_another_answer_to_the_same_question_is_imported():
+    written("binary")
+    Path("in.csv").write_text("gain,cutoff,mode,answer\n3,1000,soft,yes\n")
+    told("import", "in.csv")
+    Path("in.csv").write_text("gain,cutoff,mode,answer\n3,1000,soft,no\n")
+    told("import", "in.csv")
+    Path("in.csv").write_text("gain,cutoff,mode,answer\n3,1000,soft,no\n3,1000,soft,no\n")
+    assert document("import", "in.csv")["answers"] == 4
 
 
 def test_simple_tables_of_duels_and_batches_are_imported():
@@ -910,6 +1051,22 @@ def test_doctor_finds_a_damaged_record():
     assert not document("doctor", code=1)["ok"]
 
 
+def test_doctor_tells_a_storage_that_is_none_once_and_in_plain_words():
+    written()
+    Path("study.db").write_text("no database, but long enough to be taken for something else " * 40)
+    lines = [line for line in told("doctor", code=1).splitlines() if line.startswith("PROBLEM")]
+    assert len(lines) == 1
+    assert re.match(r"PROBLEM  storage: storage must be a study file; got .*Choose another name\.$", lines[0])
+
+
+def test_doctor_warns_of_slow_questions(monkeypatch):
+    from askwise.cli import checkup
+
+    times = iter([0.0, 2.5])
+    monkeypatch.setattr(checkup, "time", SimpleNamespace(perf_counter=lambda: next(times)))
+    assert "PROBLEM  time of a question: 2.5 s. Close other programs" in told("doctor", code=1)
+
+
 def test_doctor_tells_wrong_numbers(monkeypatch):
     from askwise.cli import checkup
 
@@ -930,6 +1087,12 @@ def test_doctor_tells_wrong_numbers(monkeypatch):
 )  # fmt: skip
 def test_values_are_readable(value, text):
     assert readable(value) == text
+
+
+def test_names_are_not_broken_in_a_narrow_terminal():
+    out = Console(width=24, record=True, file=io.StringIO())
+    out.print(facts({"a name of some length": "and much to say of it, in many words"}))
+    assert "a name of some length" in out.export_text()
 
 
 def test_brackets_in_texts_are_shown_as_they_are():

@@ -217,6 +217,12 @@ def test_windows_line_ends_count_as_one():
         load(GOOD.replace("low = 0", "low = 50").replace("\n", "\r\n"))
 
 
+def test_a_mark_at_the_beginning_of_the_file_is_no_text(tmp_path):
+    file = tmp_path / "askwise.toml"
+    file.write_text(template("duel"), encoding="utf-8-sig")
+    assert load(file).name == "my study"
+
+
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"^study file must exist; got 'nowhere\.toml'"):
         load("nowhere.toml")

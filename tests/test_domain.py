@@ -1,5 +1,6 @@
 """Settings among the points of the cube, and the search and the rules over them."""
 
+import inspect
 import itertools
 
 import pytest
@@ -14,7 +15,7 @@ from askwise.domain import Domain
 from askwise.loop import ask, next_query
 from askwise.rules import RULES, Asks, parse
 from askwise.rules.base import top_of_data
-from askwise.search import Search
+from askwise.search import Search, _sobol
 from askwise.seeds import generator
 from askwise.slopes import by_autograd
 from askwise.space import Choice, Fixed, Integer, Real, Space
@@ -188,6 +189,46 @@ def test_draws_are_uniform_within_constraints():
     assert ((drawn.sum(-1) - 1).abs() < 1e-6).sum() == 0
 
 
+WIDE = {
+    "log": (Space(a=Real(1e-6, 1e6, log=True), b=Real(0, 1)), ["a <= 0.001"]),
+    "ratio": (Space(a=Real(1e-9, 1, log=True), r=Real(1e-9, 1, log=True)), ["a <= r"]),
+    "whole": (Space(a=Integer(0, 10**12), b=Integer(0, 10**12)), ["a + b <= 1000000000000"]),
+    "offset": (Space(a=Real(-1e9, 1e9), b=Real(0, 1)), ["a <= 3"]),
+    "equal": (Space(a=Real(1, 1e4, log=True), n=Integer(0, 9)), ["a + n <= 50", "a + n >= 50"]),
+    "plain": (Space(a=Real(0, 10), n=Integer(0, 9), f=Fixed(2)), ["a + f * n <= 12", "n >= a / 3"]),
+}
+
+
+def violation(text: str, params: dict) -> float:
+    """How far sides of a comparison are the wrong way round, in parts of the terms of ``text``."""
+    less, more = text.split("<=") if "<=" in text else reversed(text.split(">="))
+    size = sum(abs(eval(term, {}, params)) for side in (less, more) for term in side.split("+"))
+    return (eval(less, {}, params) - eval(more, {}, params)) / max(size, 1e-300)
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_what_is_shown_satisfies_the_constraints_up_to_rounding(name):
+    free, texts = WIDE[name]
+    space = free.where(*texts)
+    domain = domain_of(space)
+    inside = domain.snapped(uniform(200, space.d, seed=3))
+    nudged = inside + 1e-9 * (uniform(200, space.d, seed=4) - 0.3)  # a little outside, in shares of the range
+    points = domain.snapped(torch.cat([uniform(200, space.d), nudged]))
+    assert torch.equal(domain.snapped(points), points)
+    for point in points:
+        params = space.natural(point)
+        worst = max(violation(text, params) for text in texts)
+        assert worst <= (0 if name == "whole" else 1e-9), params
+        space.unit(params)  # which refuses what is no setting
+
+
+def test_one_too_many_of_a_million_millions_is_refused():
+    space = Space(a=Integer(0, 10**12), b=Integer(0, 10**12)).where("a + b <= 1000000000000")
+    space.unit({"a": 10**12 - 1, "b": 1})
+    with pytest.raises(ValueError, match=r"^params must satisfy"):
+        space.unit({"a": 10**12 - 1, "b": 2})
+
+
 # the search
 
 
@@ -317,6 +358,19 @@ def test_lanes_are_asked_what_they_are_asked_alone(text, m):
     for k in range(2):
         alone = next_query(data.select(k), parse(text), prior, m, generator("lane", k), domain=domain).points
         torch.testing.assert_close(together[k], alone, rtol=0, atol=1e-5)
+
+
+def test_the_nearest_of_many_points_are_found_without_all_distances_at_once(monkeypatch):
+    distances, sizes = torch.cdist, []
+
+    def seen(one: Tensor, other: Tensor) -> Tensor:
+        sizes.append(len(one))
+        return distances(one, other)
+
+    monkeypatch.setattr(torch, "cdist", seen)
+    points, near = inspect.unwrap(_sobol)(2500, 3, torch.device("cpu"))
+    assert max(sizes) <= 1024
+    assert torch.equal(near, distances(points, points).topk(10, largest=False).indices[:, 1:])
 
 
 def test_without_a_domain_nothing_is_snapped():

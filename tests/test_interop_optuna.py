@@ -450,6 +450,7 @@ def test_where_there_is_nobody_new_to_challenge_one_is_drawn_at_random():
     assert study._study.sampler.best(study).params == {"c": "a"}
 
 
+@pytest.mark.slow
 def test_preferences_in_a_mixed_space():
     study = preferential(PreferentialSampler(seed=0))
     for _ in range(14):

@@ -3,10 +3,12 @@
 import functools
 import io
 import math
+import re
 
 import matplotlib
 import pytest
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -240,6 +242,33 @@ def test_what_was_asked_is_marked_above_or_below_and_fainter_far_away():
         "asked: no",
         "asked: can't decide",
     ]
+    assert "fainter: farther from this slice" in legend_words(gain)
+
+
+def test_nothing_is_said_of_fainter_marks_where_there_are_none():
+    study = Study(aw.Space(gain=aw.Real(0, 9)), "binary", kernel=aw.kernel("se", 0.3, 4.0))
+    study.record([{"gain": 3.0}], True)
+    study.record([{"gain": 9.0}], False)
+    figure = plots.study_slices(study)
+    assert "fainter: farther from this slice" not in legend_words(figure.axes[0])
+    assert plots.study_maps(study).axes[0].get_title(loc="left") == ""
+
+
+def legend_words(axis: Axes) -> list[str]:
+    return axis.get_legend_handles_labels()[1]
+
+
+def test_it_is_said_at_which_values_the_other_parameters_are():
+    space = aw.Space(a=aw.Real(0, 1, unit="m"), b=aw.Real(0, 1), gait=aw.Choice(["trot", "walk"]))
+    study = Study(space, "duel", kernel=aw.kernel("se", 0.3, 4.0), initial=1)
+    study.record([{"a": 0.2, "b": 0.4, "gait": "trot"}, {"a": 0.8, "b": 0.6, "gait": "walk"}], 1)
+    gait = study.best().params["gait"]
+    assert panels(plots.study_maps(study))[0].get_title(loc="left") == f"at gait = {gait}"
+    assert plots.study_uncertainty(study).get_suptitle() == (
+        f"Doubt about a duel with the recommended setting, at gait = {gait}"
+    )
+    title = panels(plots.study_score(study))[0].get_title(loc="left")
+    assert re.fullmatch(r"as \$x_\{2\}\$ moves, at gait = (trot|walk)", title)
 
 
 def test_the_part_of_a_slice_that_violates_a_constraint_is_hatched_and_left_out():
@@ -554,6 +583,8 @@ def test_what_an_answer_says_of_each_option(answer, expected):
     ("parameter", "ticks"),
     [
         (aw.Real(20, 20_000, log=True), [100, 1000, 10_000]),
+        (aw.Real(100, 10_000, log=True), [100, 1000, 10_000]),  # 5000 and 10000 would touch
+        (aw.Real(1, 100, log=True), [1, 2, 5, 10, 20, 50, 100]),
         (aw.Integer(1, 50, log=True), [1, 2, 5, 10, 20, 50]),
         (aw.Real(1e-9, 1e-7, log=True), [1e-9, 1e-8, 1e-7]),
         (aw.Real(3, 4, log=True), [3.0, 3.25, 3.5, 3.75, 4.0]),

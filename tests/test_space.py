@@ -197,6 +197,14 @@ def test_a_value_of_a_whole_number_must_be_whole():
         Integer(0, 5).places(2.5)
 
 
+def test_whole_bounds_that_are_no_floats_are_taken_for_the_nearest():
+    real = Real(0, 2**53 + 3)
+    assert real.natural([1.0]) == 2.0**53 + 4
+    assert real.places(real.natural([1.0])) == [1]
+    with pytest.raises(ValueError, match=r"^low must be below high; got"):
+        Real(2**53, 2**53 + 1)
+
+
 # choices and fixed parameters
 
 
@@ -219,6 +227,18 @@ def test_truth_is_not_taken_for_a_number():
     assert len({Choice([True, 2]), Choice([1, 2]), Choice([1, 2])}) == 2
     with pytest.raises(ValueError, match=r"^value must be one of False, 2; got 0\. Choose one of them\."):
         Choice([False, 2]).places(0)
+
+
+@pytest.mark.parametrize("value", [np.array(["a", "b"]), torch.tensor([1, 2]), {"x": 1}, None], ids=str)
+def test_a_told_value_that_is_no_value_is_refused(value):
+    for parameter in (Choice(["a", "b"]), Choice([1, 2]), Fixed("a")):
+        with pytest.raises(ValueError, match=r"(?s)^value must be .+; got .+\. .+"):
+            inspect.unwrap(type(parameter).places)(parameter, value)
+
+
+def test_values_of_a_choice_in_an_array_are_refused():
+    with pytest.raises(TypeError, match=HOUSE):
+        inspect.unwrap(Choice.__init__)(Choice.__new__(Choice), np.array(["a", "b"]))
 
 
 def test_a_number_of_a_choice_may_have_lost_its_point():
@@ -519,6 +539,31 @@ def test_constraints_that_leave_very_little_are_accepted(texts):
     assert domain.feasible(domain.anchor)
     for point in domain.snapped(uniform(50, 2)):
         space.unit(space.natural(point))
+
+
+@pytest.mark.parametrize(
+    ("space", "texts"),
+    [
+        (Space(a=Integer(0, 10), b=Real(0, 10)), ("a + b <= 7", "a + b >= 7")),
+        (Space(a=Integer(0, 10), b=Real(0, 10)), ("5 <= a + b <= 5.000001",)),
+        (Space(a=Real(1, 1e10, log=True), b=Real(1, 1e10, log=True)), ("a + b <= 20", "a + b >= 20")),
+        (Space(a=Real(0, 1), f=Fixed(0.1), g=Fixed(0.2)), ("a + f + g <= 0.3",)),
+        (Space(a=Integer(0, 10**12), b=Integer(0, 10**12)), ("a + b <= 7", "a + b >= 7")),
+    ],
+    ids=str,
+)
+def test_equalities_are_accepted_and_kept(space, texts):
+    narrowed = space.where(*texts)
+    for point in narrowed.domain().snapped(uniform(50, space.d)):
+        narrowed.unit(narrowed.natural(point))
+
+
+def test_told_values_are_checked_as_they_are():
+    """A place between such bounds is known to a few thousandths only."""
+    space = Space(a=Real(-1e12, 1e13), b=Real(0, 1)).where("a <= 3")
+    space.unit({"a": 3, "b": 0})
+    with pytest.raises(ValueError, match=r"^params must satisfy"):
+        space.unit({"a": 3.000001, "b": 0})
 
 
 # contexts

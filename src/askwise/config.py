@@ -81,7 +81,7 @@ def dumps(config: Config) -> str:
 
 def _content(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except FileNotFoundError:
         raise FileNotFoundError(
             f"study file must exist; got {str(path)!r}, where there is none. Create it, or give another path."

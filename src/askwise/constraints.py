@@ -2,6 +2,7 @@
 
 import ast
 import math
+import sys
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 __all__ = ["HalfSpace", "inner_setting", "parsed"]
 
 _FORM = "Write 'attack + 2 * release <= 10', say."
+_ROUNDING = 4 * sys.float_info.epsilon
 _THIN = 1e-7  # what the solver takes for zero
 
 
@@ -109,7 +111,13 @@ class _Reader:
 
 
 def _added(one: _Sum, other: _Sum, factor: float) -> _Sum:
-    return {name: one.get(name, 0.0) + factor * other.get(name, 0.0) for name in {**one, **other}}
+    return {name: _total(one.get(name, 0.0), factor * other.get(name, 0.0)) for name in {**one, **other}}
+
+
+def _total(one: float, other: float) -> float:
+    """The sum, but none that is but rounding: 0.3 - (0.1 + 0.2) is nothing."""
+    total = one + other
+    return 0.0 if abs(total) < _ROUNDING * (abs(one) + abs(other)) else total
 
 
 def inner_setting(

@@ -1,7 +1,8 @@
 """Which points of the unit cube are settings: whole steps, one of several values, constraints, context.
 
 A value of a choice is a coordinate that is one where the others of the choice are zero.  Constraints
-are linear in natural units; they are held here in *shares*, natural values on a scale from 0 to 1.
+are linear in natural units, in which they are checked; a climb that is to keep to them is led by
+*shares*, natural values on a scale from 0 to 1.
 """
 
 import functools
@@ -17,8 +18,10 @@ __all__ = ["Domain", "placed", "rounded"]
 
 _EQUAL_CELLS = 2**20  # with more whole numbers than this it does not matter how the cells are divided
 _HALVINGS, _PROJECTIONS = 40, 50
-_TOLERANCE = 1e-9  # of a constraint, in shares of the range
-_EXACT = 1e-12
+_TOLERANCE = 1e-9  # of a constraint, in parts of its terms
+_VAST = 1e7
+_AIM = 1e-12  # what is moved inside comes so close, lest another order of adding puts it outside again
+_STILL = 1e-14  # values that move by a smaller part of themselves stand still
 
 
 def rounded(
@@ -58,9 +61,9 @@ class Domain:
     """First coordinate of each choice, and the one after its last."""
     given: Float[Tensor, " d"]
     """Places that the context sets; nan for all others."""
-    rows: Float[Tensor, "c d"]
-    bounds: Float[Tensor, " c"]
-    """Constraints ``rows @ share <= bounds``, where rows have length one in the coordinates not given."""
+    weights: Float[Tensor, "c d"]
+    limits: Float[Tensor, " c"]
+    """Constraints ``weights @ natural <= limits``."""
     anchor: Float[Tensor, " d"]
     """A setting that satisfies all constraints, well inside them if possible."""
 
@@ -101,7 +104,29 @@ class Domain:
     @property
     def constrained(self) -> bool:
         """Whether there are constraints."""
-        return len(self.bounds) > 0
+        return len(self.limits) > 0
+
+    @functools.cached_property
+    def rows(self) -> Float[Tensor, "c d"]:
+        """Weights of shares in the constraints, of length one in the coordinates not given."""
+        return self.weights * (self.high - self.low) / self._lengths[:, None]
+
+    @functools.cached_property
+    def bounds(self) -> Float[Tensor, " c"]:
+        """Limits of the constraints in shares: ``rows @ share <= bounds``."""
+        return (self.limits - self.weights @ self.low) / self._lengths
+
+    @functools.cached_property
+    def _vast(self) -> Bool[Tensor, " c"] | None:
+        """Constraints in whole numbers so large that one more or less could pass for rounding, if any."""
+        numbers = torch.cat([self.weights, self.limits[:, None]], -1)
+        size = self.weights.abs() @ torch.maximum(self.low.abs(), self.high.abs()) + self.limits.abs()
+        vast = (numbers == numbers.round()).all(-1) & (size > _VAST)
+        return vast if vast.any() else None
+
+    @functools.cached_property
+    def _lengths(self) -> Float[Tensor, " c"]:
+        return torch.where(self.given.isnan(), self.weights * (self.high - self.low), 0.0).norm(dim=-1)
 
     def on(self, device: torch.device) -> "Domain":
         """The same domain with its tensors on this device."""
@@ -126,8 +151,30 @@ class Domain:
         return x
 
     def feasible(self, x: Float[Tensor, "*b d"], tolerance: float = _TOLERANCE) -> Bool[Tensor, "*b"]:
-        """Whether points satisfy the constraints, but for so small a share of the range."""
-        return (self._violations(self.shares(x)) <= tolerance).all(-1)
+        """Whether points satisfy the constraints as :meth:`satisfied` says, whole numbers rounded."""
+        return self.satisfied(self.natural(x), tolerance)
+
+    def satisfied(self, values: Float[Tensor, "*b d"], tolerance: float = _TOLERANCE) -> Bool[Tensor, "*b"]:
+        """Whether natural values satisfy the constraints, but for so small a part of the terms there.
+
+        Where all terms of a constraint are whole numbers it is satisfied exactly.
+        """
+        over = values @ self.weights.mT - self.limits
+        size = values.abs() @ self.weights.abs().mT + self.limits.abs()
+        allowed = tolerance * size
+        if self._vast is not None:
+            broken = (values != values.round()).to(values.dtype) @ (self.weights != 0).to(values.dtype).mT
+            allowed = torch.where(self._vast & (broken == 0), allowed.clamp_max(0.5), allowed)
+        return (over <= allowed).all(-1)
+
+    def natural(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
+        """Natural values as they are shown, whole numbers rounded."""
+        value = torch.where(x >= 1, self.high, self.low + x * (self.high - self.low))
+        if self.log.any():
+            value = torch.where(self.log, _natural(x, self.low, self.high, self.log), value)
+        if self.whole.any():
+            value = torch.where(self.whole, rounded(x, self.low, self.high, self.log), value)
+        return value.clamp(self.low, self.high)
 
     def depth(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b"]:
         """How far inside all constraints points are, in shares of the range; negative outside."""
@@ -213,26 +260,31 @@ class Domain:
     def _violations(self, shares: Tensor) -> Tensor:
         return shares @ self.rows.mT - self.bounds
 
+    def projected(self, x: Float[Tensor, "r d"]) -> Float[Tensor, "r d"]:
+        """Real values moved onto one constraint after the other, until all are satisfied or it is vain."""
+        values = self.natural(x)
+        rows = torch.where(self.stays, 0.0, self.rows)
+        # what it takes to undo a violation of one, in natural units
+        length = self._lengths * rows.square().sum(-1).clamp_min(1e-300)
+        steps = rows * (self.high - self.low) / length[:, None]
+        moving = torch.arange(len(x), device=x.device)
+        for _ in range(_PROJECTIONS):
+            before = now = values[moving]
+            for step, weights, limit in zip(steps, self.weights, self.limits, strict=True):
+                over = (now @ weights - limit).clamp_min(0)
+                now = (now - over[:, None] * step).clamp(self.low, self.high)
+            values[moving] = now
+            moving = moving[((now - before).abs() > _STILL * before.abs()).any(-1)]
+            if not len(moving):
+                break
+        return torch.where(rows.any(0), placed(values, self.low, self.high, self.log), x)
+
     def _moved_in(self, x: Float[Tensor, "r d"]) -> Float[Tensor, "r d"]:
-        x = self._projected(x)
+        x = self.projected(x)
         bad = ~self.feasible(x)
         if bad.any():
             x[bad] = self._pulled(x[bad])
         return x
-
-    def _projected(self, x: Float[Tensor, "r d"]) -> Float[Tensor, "r d"]:
-        """Real values moved onto one constraint after the other, until all are satisfied or it is vain."""
-        rows = torch.where(self.stays, 0.0, self.rows)
-        length = rows.square().sum(-1)
-        shares = self.shares(x)
-        for _ in range(_PROJECTIONS):
-            if (self._violations(shares) <= _EXACT).all():
-                break
-            for row, size, whole_row, bound in zip(rows, length, self.rows, self.bounds, strict=True):
-                over = (shares @ whole_row - bound).clamp_min(0) / size.clamp_min(1e-300)
-                shares = (shares - over[:, None] * row).clamp(0, 1)
-        places = placed(self.low + shares * (self.high - self.low), self.low, self.high, self.log)
-        return torch.where(rows.any(0), torch.where(self.log, places, shares), x)
 
     def _pulled(self, x: Float[Tensor, "r d"]) -> Float[Tensor, "r d"]:
         """Settings as far from the anchor as bisection finds on the way to these points."""
@@ -242,7 +294,7 @@ class Domain:
         for _ in range(_HALVINGS):
             middle = (near + far) / 2
             trial = self.rounded(anchor + middle * (x - anchor))
-            good = self.feasible(trial)[:, None]
+            good = self.feasible(trial, _AIM)[:, None]
             best = torch.where(good, trial, best)
             near, far = torch.where(good, middle, near), torch.where(good, far, middle)
         return best

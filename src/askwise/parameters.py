@@ -47,20 +47,21 @@ class Real:
     def natural(self, places: Sequence[float | int]) -> float:
         """The value at this place between 0 and 1, both ends included."""
         (place,) = places
+        low, high = float(self.low), float(self.high)
         if place <= 0 or place >= 1:
-            return float(self.low if place <= 0 else self.high)
+            return low if place <= 0 else high
         if self.log:
-            value = math.exp(math.log(self.low) + place * (math.log(self.high) - math.log(self.low)))
+            value = math.exp(math.log(low) + place * (math.log(high) - math.log(low)))
         else:
-            value = self.low + place * (self.high - self.low)
-        return float(min(max(value, self.low), self.high))
+            value = low + place * (high - low)
+        return min(max(value, low), high)
 
     def places(self, value: Value) -> list[float]:
         """The place between 0 and 1 of this value."""
-        value = _checked_number(self, value)
+        value, low, high = _checked_number(self, value), float(self.low), float(self.high)
         if self.log:
-            return [(math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))]
-        return [(value - self.low) / (self.high - self.low)]
+            return [(math.log(value) - math.log(low)) / (math.log(high) - math.log(low))]
+        return [(value - low) / (high - low)]
 
     def __repr__(self) -> str:
         """As it is written."""
@@ -255,7 +256,7 @@ def _check_bounds(parameter: Real | Integer, largest: float | int) -> None:
     if not isinstance(parameter.unit, str):
         raise TypeError(f"unit must be text; got {parameter.unit!r}. Write 'dB', say.")
     low, high = parameter.low, parameter.high
-    if not low < high:
+    if not float(low) < float(high):  # the next whole number may be the same one for a computer
         raise ValueError(
             f"low must be below high; got {low} and {high}. Give the smaller one first, or use Fixed."
         )
@@ -269,7 +270,7 @@ def _checked_number(parameter: Real | Integer, value: Value) -> float | int:
     number = _plain("value", value)
     if isinstance(number, str | bool):
         raise TypeError(f"value must be a number; got {value!r}. Give one.")
-    if not parameter.low <= number <= parameter.high:
+    if not float(parameter.low) <= number <= float(parameter.high):
         raise ValueError(
             f"value must lie between {parameter.low} and {parameter.high}; got {value}. Choose one inside."
         )
@@ -292,8 +293,10 @@ def _plain(name: str, value: object, largest: float | int = sys.float_info.max) 
     return number
 
 
-def _same(one: Value, other: Value) -> bool:
+def _same(one: object, other: Value) -> bool:
     """Equal, where truth is not taken for a number; a number may be whole or not, as in JSON."""
+    if not isinstance(one, str | numbers.Real):  # an array would be compared number by number
+        return False
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 

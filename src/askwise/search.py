@@ -25,6 +25,7 @@ from askwise.seeds import Generators, rand, randn
 __all__ = ["Search", "Sloped", "with_slope"]
 
 _POINTS_AT_ONCE = {"cpu": 2**9, "cuda": 2**16}  # more do not fit the cache, or the memory
+_ROWS_AT_ONCE = 2**10  # of a matrix of distances
 _WARM, _NEAR = 32, 0.05  # warm points: so many of the best asked about, and some so far from them
 _CANDIDATES, _STARTS = 128, 8  # Sobol points and starts, for each dimension (and one more)
 _EASY, _DRAW_EFFORT = 3, (4, 12)  # times as many for draws, up to so many dimensions and beyond
@@ -252,8 +253,7 @@ def _best(found: Float[Tensor, "*c s q d"], value: Float[Tensor, "*c s"]) -> Flo
 def _sobol(count: int, d: int, device: torch.device) -> tuple[Float[Tensor, "s d"], Int[Tensor, "s k"]]:
     """Scrambled Sobol points, the same for everyone, and the nearest others of each."""
     points = torch.quasirandom.SobolEngine(d, scramble=True, seed=0).draw(count, dtype=torch.float64)
-    near = torch.cdist(points, points).topk(min(count, 2 * d + 4), largest=False).indices[:, 1:]
-    return points.to(device), near.to(device)
+    return points.to(device), _nearest(points, 2 * d + 4).to(device)
 
 
 @functools.lru_cache(maxsize=32)
@@ -272,6 +272,12 @@ def _distinct_settings(count: int, domain: Domain) -> tuple[Float[Tensor, "s d"]
     points = domain.settings(count)
     if points is None:
         points = _spread_settings(count, domain).unique(dim=0)
-    near = min(len(points), 2 * domain.d + 4)
-    parts = [torch.cdist(part, points).topk(near, largest=False).indices for part in points.split(1024)]
-    return points, torch.cat(parts)[:, 1:]
+    return points, _nearest(points, 2 * domain.d + 4)
+
+
+def _nearest(points: Float[Tensor, "s d"], count: int) -> Int[Tensor, "s k"]:
+    """Which so many points are nearest to each, but for the first, which is the point itself."""
+    count = min(count, len(points))
+    parts = points.split(_ROWS_AT_ONCE)  # all distances at once may not fit the memory
+    near = [torch.cdist(part, points).topk(count, largest=False).indices for part in parts]
+    return torch.cat(near)[:, 1:]

@@ -23,7 +23,7 @@ __all__ = ["Choice", "Fixed", "Integer", "Real", "Space"]
 
 _TRIED = 4096  # Sobol points among which a setting that satisfies the constraints is first looked for
 _REMEMBERED = 32  # contexts
-_NEARLY = 1e-8  # how far a setting that is told may violate a constraint, in shares of the range
+_NEARLY = 1e-8  # how far a setting that is told may violate a constraint, in parts of its terms
 
 
 class Space:
@@ -115,7 +115,7 @@ class Space:
             )
         places = [place for name in self.parameters for place in self._places(name, filled[name])]
         point = torch.tensor(places, dtype=torch.float64)
-        if self._half_spaces and not self._free_domain.feasible(point, _NEARLY):
+        if self._half_spaces and not self._free_domain.satisfied(self._values(filled), _NEARLY):
             raise ValueError(
                 f"params must satisfy {' and '.join(map(repr, self.constraints))}; got {dict(params)}. "
                 "Change one of them."
@@ -199,6 +199,11 @@ class Space:
         except (ValueError, TypeError) as error:
             raise type(error)(str(error).replace("value", f"parameter {name}", 1)) from None
 
+    def _values(self, params: Mapping[str, Value]) -> Float[Tensor, " d"]:
+        """Numbers as they are, each at its coordinate; nothing for choices, which no constraint names."""
+        named = [(params[name], isinstance(self.parameters[name], Choice)) for name in self.owners]
+        return _f64([0.0 if chosen else float(value) for value, chosen in named])
+
     @functools.cached_property
     def _free_domain(self) -> Domain:
         """The settings in all contexts."""
@@ -220,8 +225,8 @@ class Space:
             whole=torch.tensor([isinstance(p, Integer) for p in numbers]),
             choices=[(k, k + numbers[k].width) for k in starts if isinstance(numbers[k], Choice)],
             given=_f64(places),
-            rows=torch.empty(0, self.d, dtype=torch.float64),
-            bounds=torch.empty(0, dtype=torch.float64),
+            weights=torch.empty(0, self.d, dtype=torch.float64),
+            limits=torch.empty(0, dtype=torch.float64),
             anchor=torch.full((self.d,), 0.5, dtype=torch.float64),
         )
         domain = replace(domain, anchor=domain.snapped(domain.anchor))
@@ -231,23 +236,18 @@ class Space:
         return _narrowed(domain, _f64(weights), _f64([half.bound for half in self._half_spaces]))
 
 
-def _narrowed(domain: Domain, weights: Float[Tensor, "c d"], bounds: Float[Tensor, " c"]) -> Domain | None:
-    """The part of a domain where weighted sums of natural values are within bounds; None if it is empty."""
-    rows = weights * (domain.high - domain.low)
-    bounds = bounds - weights @ domain.low
-    free = domain.given.isnan()
-    length = torch.where(free, rows, 0.0).norm(dim=-1)
-    always = length == 0  # a matter of the context alone
-    slack = bounds - torch.where(free, 0.0, rows) @ domain.shares(domain.given.nan_to_num(0.0))
-    if not (slack[always] >= -_NEARLY * (1 + bounds[always].abs())).all():
+def _narrowed(domain: Domain, weights: Float[Tensor, "c d"], limits: Float[Tensor, " c"]) -> Domain | None:
+    """The part of a domain where weighted sums of natural values are within limits; None if it is empty."""
+    always = (torch.where(domain.given.isnan(), weights, 0.0) == 0).all(-1)  # a matter of the context alone
+    context = replace(domain, weights=weights[always], limits=limits[always])
+    if not context.feasible(domain.given.nan_to_num(0.0), _NEARLY):
         return None
-    kept, scale = ~always, length[~always]
-    domain = replace(domain, rows=rows[kept] / scale[:, None], bounds=bounds[kept] / scale)
+    domain = replace(domain, weights=weights[~always], limits=limits[~always])
     if not domain.constrained:
         return domain
     points = torch.quasirandom.SobolEngine(domain.d, scramble=True, seed=0).draw(_TRIED, dtype=torch.float64)
-    points = replace(domain, rows=rows[:0], bounds=bounds[:0]).snapped(points)
-    depth = domain.depth(points)
+    points = domain.rounded(points)
+    depth = torch.where(domain.feasible(points), domain.depth(points), 0.0)
     if depth.max() > 0:
         return replace(domain, anchor=points[depth.argmax()])
     return _solved(domain)
@@ -260,15 +260,21 @@ def _solved(domain: Domain) -> Domain | None:
     start, scale = torch.where(domain.whole, domain.low, 0.0), torch.where(domain.whole, width, 1.0)
     rows = domain.rows / scale
     ends = [domain.shares(domain.given.nan_to_num(end)) for end in (0.0, 1.0)]
-    parts = (rows, domain.bounds + rows @ start, *(start + scale * end for end in ends), domain.whole)
-    found = inner_setting(*(part.numpy() for part in parts))
-    if found is None:
-        return None
-    value = domain.low + (torch.from_numpy(found) - start) / scale * width
-    anchor = placed(value, domain.low, domain.high, domain.log)
-    # a choice is not constrained: any of its values will do
-    anchor = replace(domain, rows=rows[:0], bounds=domain.bounds[:0]).snapped(anchor)
-    return replace(domain, anchor=anchor) if domain.feasible(anchor) else None
+    ends = [start + scale * end for end in ends]
+    bounds = domain.bounds + rows @ start
+    # the solver takes tiny weights for zero: of very many whole numbers they must be as they are
+    for unit in (torch.ones_like(bounds), rows.abs().amax(-1)):
+        parts = (rows / unit[:, None], bounds / unit, *ends, domain.whole)
+        found = inner_setting(*(part.numpy() for part in parts))
+        if found is None:
+            continue
+        value = domain.low + (torch.from_numpy(found) - start) / scale * width
+        anchor = placed(value, domain.low, domain.high, domain.log)
+        # the solver is not exact; a choice is not constrained: any of its values will do
+        anchor = domain.projected(domain.rounded(anchor)[None])[0]
+        if domain.feasible(anchor):
+            return replace(domain, anchor=anchor)
+    return None
 
 
 def _f64(values: object) -> Tensor:

@@ -23,10 +23,10 @@ def ask(
     One that waits for its answer is shown again.
     """
     from askwise.cli.screen import console, question_table
-    from askwise.cli.session import opened, read_setting
+    from askwise.cli.session import opened, read_context
 
     with opened(study, writes=True) as session:
-        given = read_setting(context, session.study.space, "--context")
+        given = read_context(context, session.study.space)
         question = session.study.ask(participant, given)
     names = labels(len(question.options))
     if as_json:
@@ -36,7 +36,7 @@ def ask(
         return
     out = console()
     out.print(f"Question {question.id}: {session.config.question}\n")
-    out.print(question_table(question.options, session.study.space))
+    out.print(question_table(question.options, session.config.space))
     out.print(f"\nAnswer with `askwise tell {question.id} {_ways(session.study.feedback, names)}.")
 
 
@@ -135,13 +135,13 @@ def run(
     from askwise.cli.asking import Asking
     from askwise.cli.conversation import conversation
     from askwise.cli.screen import console
-    from askwise.cli.session import opened, read_setting
+    from askwise.cli.session import opened, read_context
     from askwise.cli.trials import trials
 
     if timeout is not None and (command is None or not timeout > 0):
         raise ValueError(f"--timeout must be positive and go with --command; got {timeout}. Leave it out.")
     with opened(study, writes=True, prefetch=command is None) as session:
-        given = read_setting(context, session.study.space, "--context")
+        given = read_context(context, session.study.space)
         asking = Asking(session, answers, participant, given, console(stderr=as_json))
         done = conversation(asking) if command is None else trials(asking, command, timeout)
     if as_json:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-__all__ = ["main", "print_json"]
+__all__ = ["main", "message_of", "print_json"]
 
 _HOUSE = re.compile(r"[^;]+ must [^;]+; got .+\. .+", re.DOTALL)
 _OURS = (ValueError, TypeError, OSError, ImportError)
@@ -33,7 +33,7 @@ class _Commands(TyperGroup):
         except Exception as error:
             as_json = ctx.meta["askwise.json"]
             usage = getattr(error, "format_message", None)
-            message = _message(error) if usage is None else usage()
+            message = message_of(error) if usage is None else usage()
             if message is None or (usage is not None and not as_json):
                 raise
             if as_json:
@@ -43,7 +43,7 @@ class _Commands(TyperGroup):
             raise typer.Exit(getattr(error, "exit_code", 1)) from None
 
 
-def _message(error: Exception) -> str | None:
+def message_of(error: Exception) -> str | None:
     """What to tell of an error that is not a bug; None if it is one."""
     if not isinstance(error, _OURS):
         return None

@@ -12,7 +12,7 @@ from askwise.cli.session import Session, answers_of
 from askwise.cli.verdict import print_best
 from askwise.study import Question, Study
 
-__all__ = ["Asking", "Done", "asked_in_a_row"]
+__all__ = ["Asking", "Done", "asked_in_a_row", "told_unless_taken"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,11 @@ class Asking:
     def study(self) -> Study:
         """The study that asks."""
         return self.session.study
+
+    @property
+    def enough(self) -> bool:
+        """Whether the study has its answers, whoever gave them."""
+        return self.target is not None and answers_of(self.study) >= self.target
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,10 @@ def asked_in_a_row(asking: Asking, answered: Callable[[Question], bool], intro: 
     if intro:
         out.print(Text(intro, style="dim"))
     try:
-        while asking.target is None or answers_of(study) < asking.target:
-            if not answered(study.ask(asking.participant, asking.context)):
+        while not asking.enough:
+            question = study.ask(asking.participant, asking.context)
+            # others may have answered while it was chosen
+            if asking.enough or not answered(question):
                 break
     except KeyboardInterrupt:
         interrupted = True
@@ -67,5 +74,22 @@ def asked_in_a_row(asking: Asking, answered: Callable[[Question], bool], intro: 
     elif count:
         out.print()
         if not study.space.contexts or asking.context:
-            print_best(out, study, study.best(asking.context))
+            print_best(out, asking.session, study.best(asking.context))
     return Done(count, count - before, interrupted)
+
+
+def told_unless_taken(asking: Asking, question: Question, tell: Callable[[], None]) -> bool:
+    """Tell an answer; if somebody else has given one meanwhile, say so, and theirs stays."""
+    if not _taken(asking.study, question):
+        try:
+            tell()
+            return True
+        except ValueError:
+            if not _taken(asking.study, question):
+                raise
+    asking.console.print(f"Somebody else answered question {question.id} meanwhile; their answer stays.")
+    return False
+
+
+def _taken(study: Study, question: Question) -> bool:
+    return study.history()[question.id].status not in ("open", "expired")

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import torch
 
+from askwise.cli.app import message_of
 from askwise.cli.replies import told_again
-from askwise.cli.session import opened, read_config, stored_settings
+from askwise.cli.session import compute_alike, opened, read_config, stored_settings
 from askwise.config import Config
 from askwise.data import Data
 from askwise.inference import infer
@@ -27,7 +28,7 @@ from askwise.study import Study
 __all__ = ["Finding", "findings"]
 
 _LITTLE = 100 * 2**20  # bytes of free disk
-_SLOW = 5.0  # seconds for a question
+_SLOW = 2.0  # seconds for a question
 _PACKAGES = ("torch", "gpytorch", "numpy", "scipy", "sqlalchemy", "alembic", "typer", "rich")
 _OPTIONAL = ("matplotlib", "psycopg")
 
@@ -44,6 +45,7 @@ class Finding:
 
 def findings(file: Path, *, needed: bool) -> Iterator[Finding]:
     """All findings, each as soon as it is there; without a study file only those about the installation."""
+    compute_alike()
     for what, look in (("versions", _versions), ("threads", _threads), ("inference", _inference)):
         yield _found(what, look)
     if not needed and not file.exists():
@@ -55,8 +57,11 @@ def findings(file: Path, *, needed: bool) -> Iterator[Finding]:
     if not read.ok:
         return
     config = read_config(file)
+    storage = _found("storage", lambda: _storage(config))
+    yield storage
+    if not storage.ok:
+        return  # all else is about what is in there
     looks: dict[str, Callable[[], Finding | str]] = {
-        "storage": lambda: _storage(config),
         "write permission": lambda: _writable(config),
         "free disk": lambda: _free_disk(config),
         "integrity": lambda: _integrity(config),
@@ -72,7 +77,10 @@ def _found(what: str, look: Callable[[], Finding | str]) -> Finding:
     try:
         found = look()
     except Exception as error:  # whatever is broken, the other looks go on
-        return Finding(what, False, f"{type(error).__name__}: {error}", "See the message.")
+        said = message_of(error)
+        if said is not None:
+            return Finding(what, False, said)
+        return Finding(what, False, f"{error!r}.", "This should not happen: please report it.")
     return Finding(what, True, found) if isinstance(found, str) else found
 
 
@@ -196,6 +204,6 @@ def _time_of_a_question(file: Path | None = None) -> Finding | str:
     took = time.perf_counter() - began
     if took > _SLOW:
         return Finding(
-            "time of a question", False, f"{took:.1f} s.", "Set OMP_NUM_THREADS=1, or choose a faster rule."
+            "time of a question", False, f"{took:.1f} s.", "Close other programs, or choose a faster rule."
         )
     return f"{took:.2f} s"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from askwise.cli.asking import Asking, Done, asked_in_a_row
+from askwise.cli.asking import Asking, Done, asked_in_a_row, told_unless_taken
 from askwise.cli.replies import Reply, labels, read_reply
 from askwise.cli.screen import progress_line, question_table
 from askwise.cli.session import answers_of
@@ -55,12 +55,13 @@ class _Person:
             reply = self._reply(word)
             if reply is not None:
                 break
-        self._record(question, reply, round(time.monotonic() - began, 3))
+        seconds = round(time.monotonic() - began, 3)
+        if told_unless_taken(self.asking, question, lambda: self._record(question, reply, seconds)):
+            self.last = question
         return True
 
     def _record(self, question: Question, reply: Reply, seconds: float) -> None:
         study = self.asking.study
-        self.last = question
         if reply.kind == "skip":
             study.skip(question, seconds)
         elif reply.kind == "void":
@@ -94,7 +95,7 @@ class _Person:
         out, session = self.asking.console, self.asking.session
         out.print(Text(f"Question {question.id}: {session.config.question}", style="bold"))
         out.print()
-        out.print(question_table(question.options, session.study.space))
+        out.print(question_table(question.options, session.config.space))
         out.print()
 
     def _heard(self) -> str:

@@ -59,6 +59,9 @@ def import_(
             "parameters and `answer` (yes/no), or gain_a, gain_b, ... and `answer` (A, B, ...)."
         ),
     ],
+    again: Annotated[
+        bool, typer.Option("--again", help="Record them even if the study has them all.")
+    ] = False,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
 ) -> None:
@@ -66,12 +69,14 @@ def import_(
 
     All of them or, if one is wrong, none.
     """
-    from askwise.cli.imported import read_rows
+    from askwise.cli.imported import check_new, read_rows
     from askwise.cli.screen import counted
     from askwise.cli.session import answers_of, opened
 
     with opened(study) as session:  # so that nothing is made if the file is wrong
         rows, left_out = read_rows(file, session.study)
+        if not again:
+            check_new(file, rows, session.study)
     with opened(study, writes=True) as session:
         for row in rows:
             session.study.record(row.options, **row.told, participant=row.participant, seconds=row.seconds)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,14 +11,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from askwise.answers import read_answer
+from askwise.answers import Answer, read_answer
 from askwise.cli.exported import AFTER, BEFORE
 from askwise.cli.replies import labels, read_pairs, read_reply, told_again
 from askwise.cli.session import read_value
 from askwise.parameters import Fixed
 from askwise.study import Study
 
-__all__ = ["Imported", "read_rows"]
+__all__ = ["Imported", "check_new", "read_rows"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,29 @@ def read_rows(file: Path, study: Study) -> tuple[list[Imported], int]:
         rows.append((number, dict(zip(columns, (cell.strip() for cell in cells), strict=True))))
     exported = set(BEFORE + AFTER) <= set(columns)
     return _checked(_from_table(rows, study) if exported else _from_simple(rows, columns, study), study)
+
+
+def check_new(file: Path, rows: Sequence[Imported], study: Study) -> None:
+    """Refuse answers all of which the study has, for they would count twice."""
+    there = Counter(
+        _sameness(entry.options, entry.answer, study)
+        for entry in study.history()
+        if entry.status == "answered" and entry.answer is not None
+    )
+    given = Counter(
+        _sameness(row.options, read_answer(study.feedback, study.size, **row.told), study) for row in rows
+    )
+    if given and given <= there:
+        raise ValueError(
+            f"answers must be new to the study; got {len(rows)} in {file}, all of which it has already. "
+            "Add --again if they were given once more."
+        )
+
+
+def _sameness(options: Sequence[Mapping[str, Any]], answer: Answer, study: Study) -> str:
+    """Equal for equal settings in the same order with the same answer, whatever the last digits say."""
+    places = [[round(place, 9) for place in study.space.unit(option).tolist()] for option in options]
+    return json.dumps([places, answer], sort_keys=True)
 
 
 Row = tuple[str, Callable[[], Imported | None]]

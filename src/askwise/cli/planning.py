@@ -34,11 +34,11 @@ def simulate(
     This takes about a minute.  Each user has a taste of their own, drawn from what
     the study expects, and answers as noisily as people do.  Nothing is recorded.
     """
-    from askwise.cli.session import opened, read_setting
+    from askwise.cli.session import opened, read_context
     from askwise.cli.simulation import Simulation, print_simulation, simulated
 
     with opened(study) as session:
-        given = read_setting(context, session.study.space, "--context")
+        given = read_context(context, session.study.space)
         plan = session.study.plan
     count = answers or (
         20 if plan.feedback == "batch" else 40

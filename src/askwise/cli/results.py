@@ -28,18 +28,18 @@ class Kind(StrEnum):
 def status(context: Context = None, study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     """Show how far the study has come, and whether to go on."""
     from askwise.cli.screen import console, facts, readable
-    from askwise.cli.session import opened, read_setting
+    from askwise.cli.session import opened, read_context
 
     with opened(study) as session:
-        found = session.study.status(read_setting(context, session.study.space, "--context"))
+        found = session.study.status(read_context(context, session.study.space))
     if as_json:
         print_json({"name": session.config.name, **asdict(found)})
         return
     shown: dict[str, object] = {}
     shown |= {name: n for name, n in asdict(found).items() if isinstance(n, int) and (n or name == "answers")}
     if found.gain is not None and found.shortfall is not None:
-        shown["gain expected of the next answer"] = readable(found.gain)
-        shown["gain that is left altogether"] = readable(found.shortfall)
+        shown["expected of the next answer"] = f"{readable(found.gain)} (in noises of one answer)"
+        shown["expected of all further answers"] = f"{readable(found.shortfall)} (in noises of one answer)"
     out = console()
     out.print(f"{session.config.name}: {session.config.question}\n")
     out.print(facts(shown))
@@ -60,18 +60,18 @@ def best(
 ) -> None:
     """Show the recommended setting, and how sure that is."""
     from askwise.cli.screen import console
-    from askwise.cli.session import answers_of, opened, read_setting
+    from askwise.cli.session import answers_of, opened, read_context, read_setting
     from askwise.cli.verdict import print_best
 
     with opened(study) as session:
         space = session.study.space
         rival = read_setting(reference, space, "--reference")
-        found = session.study.best(read_setting(context, space, "--context"), rival)
+        found = session.study.best(read_context(context, space), rival)
         count = answers_of(session.study)
         if as_json:
             print_json({**asdict(found), "reference": rival, "answers": count})
         else:
-            print_best(console(), session.study, found, rival is not None)
+            print_best(console(), session, found, rival is not None)
 
 
 @main.command()
@@ -84,11 +84,12 @@ def plot(
 ) -> None:
     """Draw what is known of the study, as PNG."""
     from askwise.cli.pictures import saved_pictures
-    from askwise.cli.session import opened, read_setting
+    from askwise.cli.session import opened, read_context
 
     kinds = [each.value for each in Kind if each is not Kind.all] if kind is Kind.all else [kind.value]
     with opened(study) as session:
-        given = read_setting(context, session.study.space, "--context")
+        needed = kinds != [Kind.progress.value]  # which is of the last context, unless one is given
+        given = read_context(context, session.study.space, needed=needed)
         paths = saved_pictures(session.study, kinds, given, out)
     if as_json:
         print_json({"files": {name: str(path) for name, path in paths.items()}})

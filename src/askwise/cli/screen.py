@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from rich import box
 from rich.console import Console
@@ -59,7 +59,9 @@ def table(*columns: str, right: Sequence[int] = ()) -> Table:
     """An empty table; columns of these numbers are aligned to the right."""
     made = Table(box=box.SIMPLE, show_header=any(columns), show_edge=False)
     for number, column in enumerate(columns):
-        made.add_column(Text(column), justify="right" if number in right else "left", overflow="fold")
+        name = number == 0  # names are not broken, however narrow the terminal is
+        side: Literal["left", "right"] = "right" if number in right else "left"
+        made.add_column(Text(column), justify=side, overflow="fold", no_wrap=name)
     return made
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from askwise.config import Config, load
 from askwise.parameters import Choice, Fixed, Integer, Parameter, Value
 from askwise.plan import Plan
@@ -13,7 +15,18 @@ from askwise.space import Space
 from askwise.storage import StudyNotFound, open_record
 from askwise.study import Study
 
-__all__ = ["Session", "answers_of", "opened", "read_config", "read_setting", "read_value", "stored_settings"]
+__all__ = [
+    "Session",
+    "answers_of",
+    "compute_alike",
+    "opened",
+    "read_config",
+    "read_context",
+    "read_setting",
+    "read_value",
+    "stored_settings",
+    "without_password",
+]
 
 
 @dataclass(frozen=True)
@@ -29,6 +42,7 @@ class Session:
 @contextmanager
 def opened(file: Path, *, writes: bool = False, prefetch: bool = False) -> Iterator[Session]:
     """The study of this file; its record is made only by a command that writes to it."""
+    compute_alike()
     config = read_config(file)
     if writes and config.storage is None:
         raise ValueError(
@@ -46,6 +60,11 @@ def opened(file: Path, *, writes: bool = False, prefetch: bool = False) -> Itera
         yield Session(config, study, recorded)
     finally:
         study.close()
+
+
+def compute_alike() -> None:
+    """Compute with one thread: more are slower here, and then the last bits depend on the machine."""
+    torch.set_num_threads(1)
 
 
 def _begun(config: Config, writes: bool, prefetch: bool) -> Study:
@@ -82,6 +101,15 @@ def _placed(storage: str | None, folder: Path) -> str | None:
     return str(folder / Path(name).expanduser())
 
 
+def without_password(storage: str | None) -> str | None:
+    """Where the record is, to be shown to anyone."""
+    from sqlalchemy import make_url
+
+    if storage is None or "://" not in storage:
+        return storage
+    return make_url(storage).set(query={}).render_as_string(hide_password=True)  # one may be in the query too
+
+
 def stored_settings(config: Config) -> dict[str, Any] | None:
     """What the study was begun with; None if it has not been."""
     if config.storage is None:
@@ -103,21 +131,41 @@ def _check_unchanged(file: Path, config: Config, stored: dict[str, Any]) -> None
     for name, value in now.items():
         if value != then.get(name):
             raise ValueError(
-                f"{file}: {name} must stay as it was at the first question, {then.get(name)}; "
-                f"got {value}. Change it back, or give the study another name to begin anew."
+                f"{file}: {name} must stay as {_THEY.get(name, 'it was')} at the first question"
+                f"{_changed(then.get(name), value)}. "
+                "Change it back, or give the study another name to begin anew."
             )
 
 
+def _changed(then: Any, now: Any) -> str:
+    """What was, and what is."""
+    if isinstance(now, dict):
+        keys = [key for key in {**then, **now} if then.get(key) != now.get(key)]
+        parts = [f"{key} was {_spelled(then.get(key))}, is {_spelled(now.get(key))}" for key in keys]
+        return f"; got a change, {' and '.join(parts)}"
+    return f", {_spelled(then)}; got {_spelled(now)}"
+
+
+def _spelled(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "not given" if value is None else str(value)
+
+
+_THEY = dict.fromkeys(("parameters", "constraints"), "they were")
 _OPEN = ("rule", "size", "initial")
 _PLANNED = ("space", "feedback", "seed", "kernel", "expires", *_OPEN)
 
 
 def _listed(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """A plan with an entry for each parameter."""
+    """A plan with an entry for each parameter; units are left out, for nothing depends on them."""
     space = plan["space"]
     return {
         "parameters": [name for name, _ in space["parameters"]],
-        **{f"parameter {name}": spelled for name, spelled in space["parameters"]},
+        **{
+            f"parameter {name}": {key: value for key, value in spelled.items() if key != "unit"}
+            for name, spelled in space["parameters"]
+        },
         "constraints": space.get("constraints", []),
         **{name: value for name, value in plan.items() if name != "space"},
     }
@@ -128,19 +176,39 @@ def answers_of(study: Study) -> int:
     return sum(entry.status == "answered" for entry in study.history())
 
 
+def read_context(
+    pairs: Sequence[str] | None, space: Space, *, needed: bool = True
+) -> dict[str, Value] | None:
+    """The values of the parameters that are given, not chosen; None for none."""
+    known = space.contexts
+    if pairs and not known:
+        raise ValueError(
+            f"--context must go with a parameter that has context = true; got {pairs[0]!r}, and there is "
+            "no such parameter. Leave it out."
+        )
+    given = _read_pairs(pairs or (), space, known, "--context")
+    missing = [name for name in known if name not in given]
+    if missing and (needed or given):
+        raise ValueError(
+            f"context must set {', '.join(known)}; got no {missing[0]}. Add --context {missing[0]}=..."
+        )
+    return given or None
+
+
 def read_setting(pairs: Sequence[str] | None, space: Space, option: str) -> dict[str, Value] | None:
     """Parameters from texts like ``gain=3``; None for none."""
-    if not pairs:
-        return None
+    return _read_pairs(pairs or (), space, tuple(space.parameters), option) or None
+
+
+def _read_pairs(pairs: Sequence[str], space: Space, names: Sequence[str], option: str) -> dict[str, Value]:
     setting: dict[str, Value] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         name = name.strip()
-        if not equals or name not in space.parameters or name in setting:
-            known = ", ".join(space.parameters)
+        if not equals or name not in names or name in setting:
             raise ValueError(
-                f"{option} must be NAME=VALUE, each of {known} once at most; got {pair!r}. "
-                f"Write {option} {next(iter(space.parameters))}=..., say."
+                f"{option} must be NAME=VALUE, each of {', '.join(names)} once at most; got {pair!r}. "
+                f"Write {option} {names[0]}=..., say."
             )
         setting[name] = read_value(name, space.parameters[name], text.strip())
     return setting

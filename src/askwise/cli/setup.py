@@ -58,25 +58,25 @@ def _option(path: Path) -> str:
 def check(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     """Check the study file and show what it says."""
     from askwise.cli.screen import console, counted, facts, space_table
-    from askwise.cli.session import answers_of, opened
+    from askwise.cli.session import answers_of, opened, without_password
 
     with opened(study) as session:
         config, plan = session.config, session.study.plan
         questions, answers = len(session.study.history()), answers_of(session.study)
-    settings = plan.to_dict()
+    settings, storage = plan.to_dict(), without_password(config.storage)
     if as_json:
         record = {"recorded": session.recorded, "questions": questions, "answers": answers}
         head = {
             "file": str(study),
             "name": config.name,
             "question": config.question,
-            "storage": config.storage,
+            "storage": storage,
         }
         print_json({**head, **settings, **record})
         return
     out = console()
     out.print(f"{study} is in order.\n")
-    out.print(space_table(plan.space))
+    out.print(space_table(config.space))
     for constraint in plan.space.constraints:
         out.print(f"\nwhere {constraint}")
     out.print()
@@ -87,11 +87,11 @@ def check(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     out.print()
     if session.recorded:
         what = f"{counted(answers, 'answer')} to {counted(questions, 'question')}"
-        out.print(f"{what} in {config.storage}.")
+        out.print(f"{what} in {storage}.")
     elif config.storage is None:
         out.print('There is no storage, so nothing can be recorded: add storage = "study.db" under [study].')
     else:
-        out.print(f"No answers yet; they will be kept in {config.storage}.")
+        out.print(f"No answers yet; they will be kept in {storage}.")
 
 
 @main.command()
@@ -107,8 +107,7 @@ def doctor(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
         found.append(finding)
         if not as_json:
             mark = "ok     " if finding.ok else "PROBLEM"
-            advice = "" if finding.ok else f" {finding.advice}"
-            typer.echo(f"{mark}  {finding.what}: {finding.detail}{advice}")
+            typer.echo(f"{mark}  {finding.what}: {finding.detail} {finding.advice}".rstrip())
     well = all(finding.ok for finding in found)
     if as_json:
         print_json({"ok": well, "findings": [vars(finding) for finding in found]})

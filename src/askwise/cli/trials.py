@@ -7,17 +7,30 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from askwise.cli.asking import Asking, Done, asked_in_a_row
+from askwise.cli.asking import Asking, Done, asked_in_a_row, told_unless_taken
 from askwise.cli.screen import readable
 from askwise.cli.session import answers_of
 from askwise.study import Question
 
-__all__ = ["filled", "outcome", "template_words", "trials"]
+__all__ = ["Outcome", "filled", "outcome", "template_words", "trials"]
 
 _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _CANNOT_RUN = (126, 127)  # by the custom of shells: not executable, not found
+_QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
+_OF_SHELLS = re.compile(r"\|\|?|&&?|\d?>>?|\d?>&\d|<|.*;")
+
+
+class Outcome(NamedTuple):
+    """Whether a command succeeded, and why not if it could not say so itself."""
+
+    yes: bool
+    reason: str = ""
+
+    def __str__(self) -> str:
+        """As it is shown."""
+        return "yes" if self.yes else f"no ({self.reason})" if self.reason else "no"
 
 
 def trials(asking: Asking, command: str, timeout: float | None) -> Done:
@@ -33,11 +46,14 @@ def trials(asking: Asking, command: str, timeout: float | None) -> Done:
     def answered(question: Question) -> bool:
         (setting,) = question.options
         began = time.monotonic()
-        yes = outcome(filled(words, setting), timeout)
-        study.tell(question, yes, seconds=round(time.monotonic() - began, 3))
+        found = outcome(filled(words, setting), timeout)
+        seconds = round(time.monotonic() - began, 3)
+        if not told_unless_taken(asking, question, lambda: study.tell(question, found.yes, seconds=seconds)):
+            return True
         shown = ", ".join(f"{name} {readable(value)}" for name, value in setting.items())
-        count = f"{answers_of(study)}/{asking.target}" if asking.target else f"{answers_of(study)}"
-        out.print(f"{count}  {'yes' if yes else 'no ':3}  {shown}")
+        count = answers_of(study)
+        of = f"/{asking.target}" if asking.target and count <= asking.target else ""
+        out.print(f"{count}{of}  {found!s:3}  {shown}")
         return True
 
     return asked_in_a_row(asking, answered)
@@ -51,6 +67,7 @@ def template_words(command: str, names: Mapping[str, object]) -> list[str]:
         raise ValueError(f"--command must have its quotes closed; got {command!r}. {error}.") from None
     if not words:
         raise ValueError("--command must name a program; got nothing. Write './gait.sh {gain}', say.")
+    _check_no_shell(command)
     for word in words:
         for match in _PLACE.finditer(word):
             if match[1] is not None and match[1] not in names:
@@ -59,6 +76,15 @@ def template_words(command: str, names: Mapping[str, object]) -> list[str]:
                     "Write {{ and }} for braces of your own."
                 )
     return words
+
+
+def _check_no_shell(command: str) -> None:
+    for word in _QUOTED.sub("_", command).split():
+        if _OF_SHELLS.fullmatch(word):
+            raise ValueError(
+                f"--command must be one program and its words, for no shell reads it; got {word!r}. "
+                "Wrap it in sh -c '...', or in quotes if the program wants it."
+            )
 
 
 def filled(words: Sequence[str], setting: Mapping[str, Any]) -> list[str]:
@@ -70,7 +96,7 @@ def filled(words: Sequence[str], setting: Mapping[str, Any]) -> list[str]:
     return [_PLACE.sub(value, word) for word in words]
 
 
-def outcome(words: Sequence[str], timeout: float | None) -> bool:
+def outcome(words: Sequence[str], timeout: float | None) -> Outcome:
     """Whether a command succeeds in time."""
     try:
         # its output goes to where messages go, for ours is meant to be read by programs
@@ -82,7 +108,7 @@ def outcome(words: Sequence[str], timeout: float | None) -> bool:
         code = process.wait(timeout)
     except subprocess.TimeoutExpired:
         _end(process)
-        return False
+        return Outcome(False, f"timed out after {timeout:g} s")
     except BaseException:  # Ctrl-C among them
         _end(process)
         raise
@@ -90,7 +116,7 @@ def outcome(words: Sequence[str], timeout: float | None) -> bool:
         raise ValueError(
             f"--command must be able to run; got exit code {code} from {shlex.join(words)}. {_LEFT_OPEN}"
         )
-    return code == 0
+    return Outcome(code == 0, f"killed by signal {-code}" if code < 0 else "")
 
 
 _LEFT_OPEN = "Try it by hand; the question stays open."

@@ -3,21 +3,28 @@
 from rich.console import Console
 
 from askwise.cli.screen import counted, setting_table
-from askwise.cli.session import answers_of
+from askwise.cli.session import Session, answers_of
 from askwise.study import Best, Study
 
 __all__ = ["print_best", "sentence"]
 
 
-def print_best(out: Console, study: Study, found: Best, has_reference: bool = False) -> None:
+def print_best(out: Console, session: Session, found: Best, has_reference: bool = False) -> None:
     """Show a recommended setting and how sure that is."""
+    study = session.study
     count = answers_of(study)
     if not count:
         out.print("No answers yet, so this is a guess; `askwise run` asks.")
+    elif study.feedback == "binary" and not _has_worked(study):
+        out.print("Nothing has worked yet, so this is a guess.")
     out.print(f"Recommended setting, after {counted(count, 'answer')}:\n")
-    out.print(setting_table(found.params, study.space))
+    out.print(setting_table(found.params, session.config.space))
     out.print()
     out.print(sentence(study.feedback, found.probability, has_reference))
+
+
+def _has_worked(study: Study) -> bool:
+    return any(entry.status == "answered" and entry.answer == {"yes": True} for entry in study.history())
 
 
 def sentence(feedback: str, probability: float, has_reference: bool) -> str:

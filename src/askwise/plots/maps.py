@@ -20,6 +20,9 @@ from askwise.uncertainty import Decomposition, decompose
 __all__ = ["study_maps", "study_uncertainty"]
 
 _PAIRS = 3
+_WIDE = 90  # letters that fit above two panels
+_MEAN = "expected value\n(noise of one answer = 1)"
+_SPREAD = "how unsure that is\n(standard deviation)"
 
 
 @rc_context(STYLE)
@@ -38,8 +41,9 @@ def study_maps(study: Study, context: Setting | None = None) -> Figure:
         plane = Plane.of(scene, names)
         mean = plane.values(scene.belief.mean)
         spread = deviation(plane.values(scene.belief.variance))
-        plane.label(figure, left, plane.draw(left, mean, reach=BAND * spread), "mean of $f$")
-        plane.label(figure, right, plane.draw(right, spread), "standard deviation of $f$")
+        plane.label(figure, left, plane.draw(left, mean, reach=BAND * spread), _MEAN)
+        plane.label(figure, right, plane.draw(right, spread), _SPREAD)
+        left.set_title(plane.held())
         for axis, height in ((left, mean_there), (right, deviation(var_there))):
             plane.mark_asked(axis)
             plane.mark_best(axis, height)
@@ -80,7 +84,7 @@ def study_uncertainty(study: Study, context: Setting | None = None) -> Figure:
         plane.mark_asked(axis)
         plane.mark_best(axis, there.epistemic + there.aleatoric)
     of = "a duel with the recommended setting" if scene.compares else "a yes/no answer"
-    scene.head(figure, f"Doubt about {of}")
+    scene.head(figure, plane.held(f"doubt about {of}", _WIDE))
     legend_below(figure, axes[:1], 2 if len(axes) == 1 else 4)
     return figure
 

@@ -1,5 +1,6 @@
 """Values along one parameter as a curve, over two as a map."""
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,13 +11,14 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from askwise.plots.scales import SIDES, Scale
+from askwise.plots.scales import SIDES, Scale, shown
 from askwise.plots.scene import Scene, Verdict
 from askwise.plots.style import INK, SKY, hatch, hatch_spans
 
 __all__ = ["Plane"]
 
 _CELLS, _POINTS = 80, 201
+_LINE = 46  # letters that fit above a narrow panel
 _MARGIN = 0.16  # of the range of a curve, above and below it, half of which is for the marks
 
 
@@ -33,6 +35,19 @@ class Plane:
         """Through this setting, or through the recommended one."""
         scales = scene.scales(names, _POINTS if len(names) == 1 else _CELLS)
         return cls(scene, scales, scene.along(scales, scene.best if through is None else through))
+
+    def held(self, before: str = "", width: int = _LINE) -> str:
+        """At which values the parameters are that are not drawn, after other words; in lines of a title."""
+        drawn = {scale.name for scale in self.scales}
+        point = self.points.reshape(-1, self.points.shape[-1])[0]
+        others = {
+            name: value
+            for name, value in self.scene.space.natural(point).items()
+            if name in self.scene.free and name not in drawn
+        }
+        at = f"at {shown(self.scene.space, others)}" if others else ""
+        whole = ", ".join(part for part in (before, at) if part)
+        return textwrap.fill(whole, width, break_long_words=False, break_on_hyphens=False)
 
     def values(self, values: Callable[[Tensor], Tensor]) -> Float[Tensor, "*grid"]:
         """Values [q] of points [q, d] here; nan where the constraints are violated."""

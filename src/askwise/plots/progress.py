@@ -117,7 +117,7 @@ def _missing(study: Study) -> str:
 
 def _sureness(axis: Axes, points: Sequence[_Checkpoint], missing: str) -> None:
     axis.plot([p.question for p in points], [p.sure for p in points], "o-", color=INK, ms=5, lw=1.6)
-    axis.set(ylim=(-0.03, 1.03), ylabel="probability that the\nrecommended setting\nis the best asked")
+    axis.set(ylim=(-0.03, 1.03), ylabel="probability that\nno setting asked\nso far is better")
     axis.yaxis.set_major_formatter(PercentFormatter(1))
     if not points:
         axis.set_yticks(())

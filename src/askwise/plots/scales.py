@@ -1,5 +1,6 @@
 """Parameters as axes: natural units, logarithms, whole numbers, names of choices."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ _FEW = 20  # whole numbers that are drawn one by one
 _WHOLE = 41  # whole numbers that are drawn at all
 _TICKS, _ALL = 6, 10  # so many ticks, and so many whole numbers that each have one
 _LONG = 24  # letters of all names of a choice that fit below a panel side by side
+_LETTER = 0.036  # width of a letter of a tick, in shares of a narrow panel
 _SCATTER = 0.42  # share of a cell over which marks are scattered
 _TURNS = {"x": 0.7548776662466927, "y": 0.5698402909980532}  # steps that fill a square evenly
 
@@ -168,12 +170,21 @@ def _log_ticks(parameter: Real | Integer) -> list[float]:
         ticks = [part * 10.0**power for power in powers if power % step == 0 for part in parts]
         ticks = [tick for tick in ticks if low <= tick <= high and not (whole and tick % 1)]
         wordy = len(parts) > 1 and len(powers) > 2 and any("$" in _number(tick) for tick in ticks)
-        if len(ticks) <= _TICKS + (len(parts) > 1) and not wordy:
+        crowded = len(parts) > 1 and _crowded(ticks, math.log(high / low))
+        if len(ticks) <= _TICKS + (len(parts) > 1) and not wordy and not crowded:
             break
     if len(ticks) >= 2:
         return ticks
     spread = MaxNLocator(_TICKS - 2, integer=whole).tick_values(low, high)
     return [float(tick) for tick in spread if low <= tick <= high] or [low, high]
+
+
+def _crowded(ticks: Sequence[float], length: float) -> bool:
+    """Whether the numbers of neighbours would touch, on an axis of this length in logarithms."""
+    return any(
+        math.log(right / left) / length < _LETTER * (1 + (len(_number(left)) + len(_number(right))) / 2)
+        for left, right in itertools.pairwise(ticks)
+    )
 
 
 def _number(value: float) -> str:

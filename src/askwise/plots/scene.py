@@ -34,6 +34,7 @@ _LOOKS: dict[Verdict, dict[str, Any]] = {
     "undecided": {"marker": "D", "facecolor": GREY, "edgecolor": "white"},
 }
 _COARSE = 12  # values of each parameter by which those that matter most are found
+_FAR = 0.9  # marks that are fainter than this are explained
 _FAINT = 0.15  # how strong a mark is that is far away from what is drawn
 
 
@@ -176,6 +177,9 @@ class Scene:
             )
             look = {"marker": style["marker"], "mfc": style["facecolor"], "mec": style["edgecolor"]}
             axis.plot([], [], ls="none", ms=6, label=f"asked: {words[verdict]}", **look)  # for the legend
+        if min(strength) < _FAR:
+            faint: dict[str, Any] = {"marker": "o", "color": INK, "alpha": 0.3, "mec": "white"}
+            axis.plot([], [], ls="none", ms=6, label="fainter: farther from this slice", **faint)
 
     def mark_best(self, axis: Axes, scales: Sequence[Scale], height: float | None = None) -> None:
         """A star at the recommended setting."""

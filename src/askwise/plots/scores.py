@@ -56,8 +56,7 @@ def _score(figure: Figure, axis: Axes, plane: Plane, trace: Trace, member: int) 
     values = _above_the_abyss(plane.values(lambda x: trace.score(member, x)))
     plane.label(figure, axis, plane.draw(axis, values), "score")
     count = len(trace.points)
-    if count > 1:
-        axis.set_title(f"as {member_name(member, count)} moves")
+    axis.set_title(plane.held(f"as {member_name(member, count)} moves" if count > 1 else ""))
     with torch.no_grad():
         heights = trace.score(member, trace.points)
     low, high = axis.get_ylim()

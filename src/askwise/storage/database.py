@@ -32,7 +32,10 @@ class Database:
         url = _url(storage)
         self.sqlite = url.get_backend_name() == "sqlite"
         self.file = Path(url.database or "") if self.sqlite else None
-        self.place = str(self.file) if self.sqlite else url.set(drivername="postgresql").render_as_string()
+        # without a password, which may also be in the query
+        self.place = (
+            str(self.file) if self.sqlite else url.set(drivername="postgresql", query={}).render_as_string()
+        )
         self._engine = _sqlite_engine(url) if self.sqlite else _postgresql_engine(url)
         self._lock = threading.RLock()
         self._inode: tuple[int, int] | None = None
