@@ -85,7 +85,7 @@ def test_what_the_template_comments_out_is_valid_too():
         "muc",
         0,
         "matern52",
-        5,
+        10,
         3600,
     )
 

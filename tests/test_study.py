@@ -202,7 +202,7 @@ def played_at_random(study: Study, rounds: int) -> list[Question]:
 
 @pytest.mark.parametrize(
     ("feedback", "rule", "size", "initial"),
-    [("binary", "ucb_phi", 1, 3), ("duel", "muc", 2, 5), ("batch", "muc_joint", 3, 2)],
+    [("binary", "ucb_phi", 1, 3), ("duel", "muc", 2, 10), ("batch", "muc_joint", 3, 2)],
 )
 def test_a_study_has_sensible_defaults(feedback, rule, size, initial):
     study = Study(line(), feedback)

@@ -17,11 +17,15 @@ class Kind:
     size: int
     """Settings that one question is about."""
     initial: int
-    """Questions asked before the first model."""
+    """Questions asked before the first model.
+
+    Ten duels cost nothing after forty (regret on Branin and Hartmann 3 as with five) and keep more users
+    off a lower hill: 0.2 to 0.5 instead of 0.7 on the two hills of the demo, 40 users each.
+    """
 
 
 KINDS: dict[str, Kind] = {
     "binary": Kind("Did it work?", rule="ucb_phi", size=1, initial=3),
-    "duel": Kind("Which is better?", rule="muc", size=2, initial=5),
+    "duel": Kind("Which is better?", rule="muc", size=2, initial=10),
     "batch": Kind("Which are better than others?", rule="muc_joint", size=3, initial=2),
 }
