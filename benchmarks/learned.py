@@ -43,8 +43,7 @@ HONEST = """
 
 `study.status().shortfall` is what the study expects its regret to be, and its hint says when to stop: when
 the true best would be preferred to the recommended setting in less than two of three duels. All with learned
-kernels. The expectation is too high where the function is smoother than feared, and too low for the few who
-have settled on a lower hill of Hartmann 3.
+kernels. The expectation is on the cautious side: too high where the function is smoother than feared.
 
 """
 Results = dict[tuple[str, int, bool], list[tuple[float, float, bool]]]

@@ -189,9 +189,9 @@ taste over the unit square: a hill of height 5 and radius 0.22, and elsewhere on
 **The protocol.** Their study is used as documented, with `n_generate=2`: whoever wins stays, and the
 sampler proposes the next challenger, so one answer is one duel, as in ours (their tutorial shows four trials
 and has the worst clicked away). `aw.Study` chooses both settings of each duel. All learn the parameters
-of their kernels from the answers. All settings are the defaults; that ten duels come before the first model was chosen on this problem and two
-others. Only `dueling_ucb` is not a default: it was picked
-on this very problem, as a rule whose challengers are likely to win, which counts where the winner stays.
+of their kernels from the answers. All settings are the defaults; that ten duels come before the first model
+of `aw.Study` was chosen on this problem and two others. Only `dueling_ucb` is no default: it was picked on
+this very problem, as a rule whose challengers are likely to win, which counts where the winner stays.
 
 ## CPU seconds a question
 
