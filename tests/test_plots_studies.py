@@ -62,7 +62,9 @@ SIZE = {"binary": 1, "duel": 2, "batch": 3}
 def fresh(name: str = "log", feedback: str = "duel", count: int = 8, **options: object) -> Study:
     """A study with so many answers to random questions."""
     space = SPACES[name]
-    study = Study(space, feedback, **({"kernel": aw.kernel("matern52", 0.4, 4.0)} | options))
+    early = {"binary": 3, "duel": 5, "batch": 2}[feedback]
+    settings = {"kernel": aw.kernel("matern52", 0.4, 4.0), "initial": early} | options
+    study = Study(space, feedback, **settings)
     source = torch.Generator().manual_seed(3)
     free = space._free_domain
     for number in range(count):

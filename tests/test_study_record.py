@@ -244,7 +244,7 @@ def test_the_best_of_yes_and_no_is_surely_better_than_a_bad_reference():
 
 @each_kind
 def test_a_status_counts_and_says_when_to_stop(feedback):
-    study = aw.Study(plane(), feedback, kernel=aw.kernel("se", 0.4, 4.0))
+    study = aw.Study(plane(), feedback, kernel=aw.kernel("se", 0.4, 4.0), initial=3)
     early = study.status()
     assert (early.answers, early.gain, early.shortfall) == (0, None, None)
     assert early.hint.startswith("Go on: too little")
