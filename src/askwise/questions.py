@@ -31,7 +31,7 @@ from askwise.seeds import generator
 from askwise.state import State
 from askwise.threads import one_thread
 
-__all__ = ["Model", "Setting", "Situation", "next_question"]
+__all__ = ["Model", "Setting", "Situation", "as_text", "next_question"]
 
 _EVERY, _GROWTH = 8, 1.5  # so many answers from each of which a kernel is learned, then half as many more
 _INSISTENCE = (1.0, 4.0, 16.0, 64.0)  # how many answers an open question counts for, until the next differs
@@ -56,9 +56,9 @@ class Situation:
     @classmethod
     def of(cls, state: State, context: Setting | None = None) -> "Situation":
         """The situation in which the next question is asked."""
-        answers = tuple(_text([entry.options, entry.answer]) for entry in state.answered())
-        waiting = tuple(_text(entry.members) for entry in state.open())
-        return cls(len(state.entries), answers, waiting, _text(context))
+        answers = tuple(as_text([entry.options, entry.answer]) for entry in state.answered())
+        waiting = tuple(as_text(entry.members) for entry in state.open())
+        return cls(len(state.entries), answers, waiting, as_text(context))
 
 
 class Model:
@@ -216,5 +216,6 @@ def _learned_from(count: int) -> int:
     return step
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
+    """A value as JSON: equal texts for equal values of equal types, for 1 is not True."""
     return json.dumps(value, sort_keys=True)

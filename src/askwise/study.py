@@ -1,27 +1,33 @@
 """Ask, tell, best: an experiment, in memory or in a database."""
 
 import copy
-import json
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from gpytorch.kernels import Kernel
-from jaxtyping import Float
-from torch import Tensor
 
 from askwise.advice import Best, best, hint, outlook
 from askwise.ahead import Ahead
 from askwise.answers import UNGIVEN, Answer, read_answer, whole
 from askwise.belief import Belief
 from askwise.feedback import Feedback
+from askwise.given import (
+    check_participant,
+    checked_context,
+    checked_options,
+    checked_reason,
+    checked_reference,
+    checked_time,
+)
 from askwise.kernels import Name
 from askwise.ledger import Ledger
 from askwise.plan import Plan
-from askwise.questions import Model, Setting, Situation, next_question
+from askwise.questions import Model, Setting, Situation, as_text, next_question
+from askwise.replay import Replayed, replayed
 from askwise.rules import Rule
 from askwise.space import Space
 from askwise.state import Entry, State
@@ -29,7 +35,6 @@ from askwise.storage import open_record
 
 __all__ = ["Best", "Question", "Replayed", "Status", "Study"]
 
-_LONGEST = 1e9  # seconds that an answer may take
 _MOST_AHEAD = 6  # answers to a batch for which the next question is computed ahead
 
 
@@ -63,16 +68,6 @@ class Status:
     shortfall: float | None
     """By how much the best of 1,024 settings all over the space is expected to be better."""
     hint: str
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """A question of the record beside what is asked when all that it depended on is taken from the record."""
-
-    id: int
-    asked: list[dict[str, Any]]
-    again: list[dict[str, Any]]
-    equal: bool
 
 
 class Study:
@@ -145,8 +140,8 @@ class Study:
         thinking about are taken into account, so that two people are not asked the same; one that
         has expired is asked again first.
         """
-        _check_participant(participant)
-        given = self._checked_context(context)
+        check_participant(participant)
+        given = checked_context(self.space, context)
         with self._lock:
             self._ledger.catch_up()
             self._expire_old()
@@ -175,7 +170,7 @@ class Study:
         nothing; another one is refused, see :meth:`amend`.
         """
         read = self._read(answer, ranking, winner, pairs)
-        body = {"answer": read, "seconds": _checked_time(seconds)}
+        body = {"answer": read, "seconds": checked_time(seconds)}
 
         def open_for_it(entry: Entry) -> bool:
             if entry.status == "answered" and entry.answer == read:
@@ -194,7 +189,7 @@ class Study:
             _must(entry, ("open", "expired"), "be open to be skipped", "Use void to withdraw an answer.")
             return True
 
-        self._change("skipped", question, {"seconds": _checked_time(seconds)}, unanswered)
+        self._change("skipped", question, {"seconds": checked_time(seconds)}, unanswered)
 
     def amend(
         self,
@@ -217,12 +212,12 @@ class Study:
             )
             return True
 
-        self._change("amended", question, {"answer": read, "reason": _checked_reason(reason)}, has_another)
+        self._change("amended", question, {"answer": read, "reason": checked_reason(reason)}, has_another)
 
     def void(self, question: Question | int, reason: str | None = None) -> None:
         """Take a question and its answer out of the model; both stay in the record."""
         self._change(
-            "voided", question, {"reason": _checked_reason(reason)}, lambda entry: entry.status != "voided"
+            "voided", question, {"reason": checked_reason(reason)}, lambda entry: entry.status != "voided"
         )
 
     def expire(self, question: Question | int) -> None:
@@ -248,9 +243,9 @@ class Study:
         seconds: float | int | None = None,
     ) -> Question:
         """Add what was asked and answered elsewhere: settings in natural units, as they were shown."""
-        read = {"answer": self._read(answer, ranking, winner, pairs), "seconds": _checked_time(seconds)}
-        _check_participant(participant)
-        shown = self._checked_options(options)
+        read = {"answer": self._read(answer, ranking, winner, pairs), "seconds": checked_time(seconds)}
+        check_participant(participant)
+        shown = checked_options(self.space, self.size, options)
         body = _asked_body(shown, list(range(self.size)), participant, None, None) | read
         with self._lock:
             self._ledger.catch_up()
@@ -261,13 +256,13 @@ class Study:
 
     def best(self, context: Setting | None = None, reference: Setting | None = None) -> Best:
         """The setting most likely to be best, given all answers, and how likely it beats a reference."""
-        given = self._checked_context(context)
-        rival = None if reference is None else self._reference(reference, given)
+        given = checked_context(self.space, context)
+        rival = None if reference is None else checked_reference(self.space, reference, given)
         return best(self.belief(), self.plan, self.space.domain(given), rival)
 
     def status(self, context: Setting | None = None) -> Status:
         """What has been answered, what another answer would bring, and whether to go on."""
-        given = self._checked_context(context)
+        given = checked_context(self.space, context)
         with self._lock:
             self._ledger.catch_up()
             state = State(dict(self._ledger.state.entries), self._ledger.state.last)
@@ -310,15 +305,7 @@ class Study:
         """Derive every question again from the record, as it was when the question was asked."""
         with self._lock:
             events = self._ledger.record.events()
-        state, model, replayed = State.after(events), Model(self.plan), []
-        for number, entry in sorted(state.entries.items()):
-            if entry.seen is None:
-                continue
-            then = State.after(events[: entry.seen])
-            options, order = next_question(model, Situation.of(then, entry.context))
-            equal = options == list(entry.options) and tuple(order) == entry.order
-            replayed.append(Replayed(number, [dict(option) for option in entry.options], options, equal))
-        return replayed
+        return replayed(self.plan, events)
 
     def close(self) -> None:
         """Let go of the storage; what was told is there."""
@@ -352,10 +339,10 @@ class Study:
     def _waiting(self, participant: str | None, context: Setting | None) -> Entry | None:
         """The open question of this participant, or one that expired, asked again."""
         for entry in self._ledger.state.open():
-            if entry.participant == participant and _same(entry.context, context):
+            if entry.participant == participant and as_text(entry.context) == as_text(context):
                 return entry
         for number, entry in sorted(self._ledger.state.entries.items()):
-            if entry.status == "expired" and _same(entry.context, context):
+            if entry.status == "expired" and as_text(entry.context) == as_text(context):
                 taken = self._ledger.add("again", number, {"participant": participant})
                 return self._ledger.state.entries[number] if taken else self._waiting(participant, context)
         return None
@@ -404,38 +391,6 @@ class Study:
     def _read(self, answer: object, ranking: object, winner: object, pairs: object) -> Answer:
         return read_answer(self.feedback, self.size, answer, ranking=ranking, winner=winner, pairs=pairs)
 
-    def _checked_context(self, context: Setting | None) -> dict[str, Any] | None:
-        if context is not None and not isinstance(context, Mapping):
-            raise TypeError(
-                f"context must be a dictionary of parameters; got {context!r}. Give each a value."
-            )
-        self.space.domain(context)
-        if not context:
-            return None
-        known = self.space.parameters  # as plain values, which can be recorded, whatever they were given as
-        return {name: known[name].natural(known[name].places(value)) for name, value in context.items()}
-
-    def _reference(self, reference: Setting, context: Setting | None) -> Float[Tensor, " d"]:
-        if not isinstance(reference, Mapping):
-            raise TypeError(
-                f"reference must be a dictionary of parameters; got {reference!r}. Give one for each of them."
-            )
-        return self.space.unit({**(context or {}), **reference})
-
-    def _checked_options(self, options: Sequence[Setting]) -> list[dict[str, Any]]:
-        settings = isinstance(options, Sequence) and all(isinstance(option, Mapping) for option in options)
-        if not settings or len(options) != self.size:
-            raise ValueError(
-                f"options must be {self.size}, as many as this study asks about; got {options!r}. "
-                "Give each as a dictionary of parameters."
-            )
-        return [self.space.natural(self.space.unit(option)) for option in options]
-
-
-def _same(one: Setting | None, other: Setting | None) -> bool:
-    """Whether two contexts are equal, of equal types: 1 is not True."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
 
 def _shown(entry: Entry) -> Question:
     context = None if entry.context is None else dict(entry.context)
@@ -478,27 +433,3 @@ def _other_plan(name: str, given: Mapping[str, Any], stored: Mapping[str, Any]) 
         f"{first} must be as study {name!r} was created with, {stored.get(first)!r}; got {given[first]!r}. "
         "Open it by Study.open, or choose another name."
     )
-
-
-def _check_participant(participant: object) -> None:
-    if participant is not None and (type(participant) is not str or not participant):
-        raise ValueError(
-            f"participant must be a name; got {participant!r}. Leave it out if there is only one person."
-        )
-
-
-def _checked_reason(reason: object) -> str | None:
-    if reason is not None and type(reason) is not str:
-        raise TypeError(f"reason must be a text; got {reason!r}. Leave it out if there is none.")
-    return reason
-
-
-def _checked_time(seconds: object) -> float | None:
-    if seconds is None:
-        return None
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not 0 <= cast(float, seconds) <= _LONGEST:
-        raise ValueError(
-            f"seconds must be a number from 0 to {_LONGEST:.0e}; got {seconds!r}. Leave it out if unknown."
-        )
-    return float(cast(float, seconds))
