@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-gpu clean
+.PHONY: paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -49,6 +49,24 @@ bench-learned: $(READY)  ## regret with kernels learned from the answers and wit
 
 bench-preferential: $(READY)  ## duels beside Optuna-dashboard's sampler: time of an ask, and regret
 	$(RUN) benchmarks/preferential.py
+
+bench-smoke: $(READY)  ## a small campaign from beginning to end
+	$(VENV)/bin/askwise bench run pbo --functions forrester,ursem_waves --rules muc,dueling_ucb,random --replicates 5 --iterations 15 --workers 2 --out out/bench-smoke/pbo
+	$(VENV)/bin/askwise bench rank out/bench-smoke/pbo
+	$(VENV)/bin/askwise bench report out/bench-smoke/pbo --out out/bench-smoke/report
+
+bench-speed: $(READY)  ## rates of every rule on this machine, and what the paper's experiments take at them
+	$(RUN) benchmarks/campaign_speed.py
+
+bench-spot: $(READY)  ## some of the kept results computed anew, and compared
+	$(RUN) benchmarks/spot.py
+
+paper: $(READY)  ## all experiments in full, then the report: hours on a few cores, minutes on a large GPU
+	$(RUN) benchmarks/paper.py --workers $$(nproc)
+	$(MAKE) bench-report
+
+bench-report: $(READY)  ## the report from the kept results
+	$(VENV)/bin/askwise bench report $(sort $(wildcard results/*)) --out docs/bench --findings docs/bench/findings.md
 
 bench-gpu: $(READY)  ## many lanes on a GPU beside the CPU
 	$(RUN) benchmarks/gpu.py

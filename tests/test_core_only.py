@@ -3,7 +3,18 @@
 import subprocess
 import sys
 
-EXTRAS = ("sqlalchemy", "alembic", "psycopg", "typer", "rich", "matplotlib", "optuna", "botorch", "sklearn")
+EXTRAS = (
+    "sqlalchemy",
+    "alembic",
+    "psycopg",
+    "typer",
+    "rich",
+    "matplotlib",
+    "optuna",
+    "botorch",
+    "sklearn",
+    "distributed",
+)
 PROGRAM = f"""
 import sys
 sys.modules |= dict.fromkeys({EXTRAS!r})

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import askwise as aw
-from askwise.questions import Model, Situation, _learned_from
+from askwise.fitting import learned_from
+from askwise.questions import Model, Situation
 from askwise.state import State
 from askwise.study import Question, Study
 
@@ -287,7 +288,7 @@ def test_the_expected_gain_is_that_of_the_answers_it_may_get(feedback):
     ("count", "used"), [(0, 0), (1, 1), (8, 8), (9, 8), (11, 8), (12, 12), (17, 12), (18, 18), (100, 93)]
 )
 def test_a_kernel_is_learned_again_when_there_are_half_as_many_answers_more(count, used):
-    assert _learned_from(count) == used
+    assert learned_from(count) == used
 
 
 def test_a_model_remembers_only_what_it_would_find_again():

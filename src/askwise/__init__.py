@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from askwise import bench as bench
     from askwise import features as features
     from askwise import numerics as numerics
     from askwise import paths as paths
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from askwise.study import Status as Status
     from askwise.study import Study as Study
 
-_MODULES = ("features", "numerics", "paths", "rules", "seeds", "uncertainty")
+_MODULES = ("bench", "features", "numerics", "paths", "rules", "seeds", "uncertainty")
 _HOMES = {
     "advice": ("Best",),
     "belief": ("Belief",),

@@ -14,7 +14,7 @@ from askwise.answers import Answer, data_of
 from askwise.belief import Belief
 from askwise.domain import Domain
 from askwise.inference import infer
-from askwise.normal import ndtr, standardised, success_probability
+from askwise.normal import ndtr, success_probability
 from askwise.plan import Plan
 from askwise.search import Search
 from askwise.seeds import generator
@@ -81,7 +81,7 @@ def best(belief: Belief, plan: Plan, domain: Domain | None, reference: Tensor | 
 def champion(belief: Belief, plan: Plan, search: Search) -> Float[Tensor, "1 d"]:
     """The point to recommend: of highest mean, or for yes/no answers of highest chance of a yes."""
     if plan.feedback == "binary":
-        return search.argmax(belief.view.score(standardised))
+        return search.likeliest(belief)
     return search.champion(belief)
 
 

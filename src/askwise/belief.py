@@ -43,11 +43,11 @@ class Belief:
     """Natural parameters of the Gaussian factor for each answer: a warm start for the next."""
 
     @classmethod
-    def joined(cls, data: Data, parts: Sequence["Belief"]) -> "Belief":
+    def joined(cls, prior: Covariance, data: Data, parts: Sequence["Belief"]) -> "Belief":
         """One belief about ``data`` from beliefs about groups of its lanes, in order."""
         names = [field.name for field in fields(cls) if field.name not in ("prior", "data")]
         tensors = {name: torch.cat([getattr(part, name) for part in parts]) for name in names}
-        return cls(parts[0].prior, data, **tensors)
+        return cls(prior, data, **tensors)
 
     def select(self, lanes: Tensor | int) -> "Belief":
         """The belief about some of the lanes, or about one without its lane dimension."""

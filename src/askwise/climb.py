@@ -19,6 +19,7 @@ _STEEP = 1e-4
 _TRIAL, _FINALISTS, _MOST_STEPS = 5, 4, 50  # after so many steps, so many starts go on, so far
 _FEW = 24  # variables for which the curvature is worth an evaluation of its own
 _STEP = 1e-4
+_MATRICES_AT_ONCE = 2**13  # with a few times as many cuSOLVER fails
 _PENALTY = 1e4  # for the square of a violated constraint: the top is then less than 1e-3 outside
 
 
@@ -106,7 +107,7 @@ def _inverse_curvature(
     if columns is not None:
         grad = grad[..., columns]
     hessian = ((grad[:, 1:] - grad[:, :1]) / size[..., None]).nan_to_num(0.0, 0.0, 0.0)
-    values, vectors = torch.linalg.eigh((hessian + hessian.mT) / 2)
+    values, vectors = _spectra((hessian + hessian.mT) / 2)
     floor = 1e-3 * values.abs().amax(-1, keepdim=True) + 1e-12
     inverse = (vectors / values.abs().clamp_min(floor)[:, None, :]) @ vectors.mT
     if columns is None:
@@ -114,6 +115,12 @@ def _inverse_curvature(
     placed = start.new_zeros(len(start), k, k)
     placed[:, columns[:, None], columns] = inverse
     return placed
+
+
+def _spectra(matrices: Float[Tensor, "r k k"]) -> tuple[Float[Tensor, "r k"], Float[Tensor, "r k k"]]:
+    """Eigenvalues and eigenvectors of symmetric matrices."""
+    parts = [torch.linalg.eigh(part) for part in matrices.split(_MATRICES_AT_ONCE)]
+    return torch.cat([values for values, _ in parts]), torch.cat([vectors for _, vectors in parts])
 
 
 def with_slope(score: Scored, x: Tensor) -> tuple[Tensor, Tensor]:

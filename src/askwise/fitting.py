@@ -10,12 +10,14 @@ equals, about one person in three cannot tell the better.
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
 import torch
 from gpytorch.constraints import Interval
 from gpytorch.kernels import Kernel
+from gpytorch.priors import LogNormalPrior
 from jaxtyping import Float
 from torch import Tensor
 from torch.distributions import LogNormal
@@ -29,11 +31,13 @@ from askwise.kernels import Name, Stationary, covariance
 from askwise.kernels import kernel as named_kernel
 from askwise.sites import Problem
 
-__all__ = ["Fitted", "fit", "with_fitted_margin"]
+__all__ = ["Fitted", "expected_kernel", "expected_length", "fit", "learned_from", "with_fitted_margin"]
 
 _OUTPUTSCALE_PRIOR = LogNormal(torch.tensor(2.0, dtype=torch.float64), math.sqrt(2))
 _MARGIN_PRIOR = LogNormal(torch.tensor(math.log(0.4), dtype=torch.float64), 0.7)
 _MARGINS = (0.02, 3.0, 24)  # from, to, and how many steps of equal ratio
+_LENGTH, _VARIANCE = 0.2, 4.0
+_EVERY, _GROWTH = 8, 1.5  # so many answers from each of which a kernel is learned, then half as many more
 _BOUNDS = {"lengthscale": (1e-3, 1e3), "outputscale": (1e-6, 1e6)}
 
 
@@ -81,6 +85,38 @@ def fit(
         -value.minimum(first).reshape(data.lanes),
         -first.reshape(data.lanes),
     )
+
+
+def expected_length(parameters: int) -> float:
+    """The lengthscale to expect of each of so many parameters, on a scale from 0 to 1."""
+    return _LENGTH * math.sqrt(parameters)
+
+
+def expected_kernel(name: Name, lengths: Sequence[float]) -> Kernel:
+    """A kernel with what can be expected of a space that somebody chose to study, to learn from.
+
+    Its parameters matter, yet not only at one end: lengthscales of about a quarter of the range, longer
+    where distances grow with the dimension; and good settings beat bad ones clearly: a deviation of two.
+    A few answers say little about any of this, and with wide priors they often talk the model into a
+    function without features, of which only the corners are worth asking about.
+    """
+    expected = named_kernel(name, lengths, _VARIANCE)
+    usual = torch.tensor(lengths, dtype=torch.float64).log()
+    expected.base_kernel.register_prior("length", LogNormalPrior(usual, 0.5), "lengthscale")
+    expected.register_prior("variance", LogNormalPrior(math.log(_VARIANCE), 0.7), "outputscale")
+    return expected.double()
+
+
+def learned_from(count: int) -> int:
+    """How many of so many answers a kernel is learned from: seldom all, for it takes a while.
+
+    >>> [learned_from(count) for count in (5, 11, 12, 30)]
+    [5, 8, 12, 27]
+    """
+    step = min(count, _EVERY)
+    while (more := math.ceil(_GROWTH * step)) <= count and step >= _EVERY:
+        step = more
+    return step
 
 
 def with_fitted_margin(data: Data, kernel: Kernel) -> Data:
@@ -188,15 +224,18 @@ class _Target:
         ]
 
     def _log_prior(self, kernel: Kernel) -> Float[Tensor, " lane"]:
-        own = [prior.log_prob(closure(module)) for _, module, prior, closure, _ in kernel.named_priors()]
+        # priors stay on the CPU when GPyTorch moves a kernel to a GPU, and so do ours
+        own = [
+            prior.log_prob(closure(module).cpu()) for _, module, prior, closure, _ in kernel.named_priors()
+        ]
         prior = covariance(kernel)
         if not own and isinstance(prior, Stationary):
-            lengths = _lengthscale_prior(self.data.points.shape[-1]).log_prob(prior.lengthscale)
-            own = [lengths, _OUTPUTSCALE_PRIOR.log_prob(prior.outputscale)]
-        total = torch.zeros(self.count, dtype=torch.float64, device=self.data.points.device)
+            lengths = _lengthscale_prior(self.data.points.shape[-1]).log_prob(prior.lengthscale.cpu())
+            own = [lengths, _OUTPUTSCALE_PRIOR.log_prob(prior.outputscale.cpu())]
+        total = torch.zeros(self.count, dtype=torch.float64)
         for part in own:
             total = total + part.reshape(self.count, -1).sum(-1)
-        return total
+        return total.to(self.data.points.device)
 
 
 def _scale_of(constraint: Interval | None) -> Literal["as it is", "logarithm", "logarithm above bound"]:

@@ -11,6 +11,7 @@ from askwise.belief import Belief
 from askwise.data import Data
 from askwise.ep import ep
 from askwise.gibbs import gibbs
+from askwise.kernels import covariance
 from askwise.laplace import laplace
 from askwise.seeds import Generators
 
@@ -54,18 +55,19 @@ def infer(
     chunks = _chunks(data, kernel)
     if len(chunks) == 1:
         return infer_one(data, kernel, warm=warm, **options)
-    parts = [
-        infer_one(data.select(lanes), kernel, warm=None if warm is None else warm.select(lanes), **options)
-        for lanes in chunks
-    ]
-    return Belief.joined(data, parts)
+    parts = []
+    for lanes in chunks:
+        own = kernel[lanes] if kernel.batch_shape else kernel
+        start = None if warm is None else warm.select(lanes)
+        parts.append(infer_one(data.select(lanes), own, warm=start, **options))
+    return Belief.joined(covariance(kernel).detached(), data, parts)
 
 
 def _chunks(data: Data, kernel: Kernel) -> Sequence[Tensor]:
     """Lanes to run together: on a CPU as many as its cache holds, which is faster by a half."""
     lanes = torch.arange(data.lanes.numel(), device=data.points.device)
     trained = any(part.requires_grad for part in kernel.parameters())
-    if not data.lanes or data.points.is_cuda or kernel.batch_shape or trained:
+    if not data.lanes or data.points.is_cuda or trained:
         return [lanes]
     entries = data.n**2 + data.points.shape[-2] ** 2
     return lanes.split(max(1, _CACHED // max(1, entries)))

@@ -255,7 +255,14 @@ class _Correlation(torch.autograd.Function):
 
 def distance(x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"]) -> Float[Tensor, "*c q p"]:
     """Distances between all points, as norms of differences."""
-    return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
+    if not x.is_cuda:
+        return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
+    # torch's kernel for that takes nine tenths of a campaign's time on an H200
+    square = (x[..., :, None, 0] - y[..., None, :, 0]).square_()
+    for k in range(1, x.shape[-1]):
+        apart = x[..., :, None, k] - y[..., None, :, k]
+        square.addcmul_(apart, apart)
+    return square.sqrt_()
 
 
 def slope_in_first(

@@ -28,6 +28,8 @@ class Query:
 
     points: Float[Tensor, "*lane m d"]
     belief: Belief
+    optimum: Float[Tensor, "*lane 1 d"] | None = None
+    """The point believed best, if it was asked for: of highest mean, or likeliest to get a yes."""
 
 
 def next_query(  # noqa: PLR0913
@@ -40,6 +42,7 @@ def next_query(  # noqa: PLR0913
     method: Method = "ep",
     warm: Belief | None = None,
     domain: Domain | None = None,
+    identify: bool = False,
 ) -> Query:
     """The question to ask after these answers: ``m`` points of the unit cube for each lane.
 
@@ -48,7 +51,7 @@ def next_query(  # noqa: PLR0913
     the generators anew for each question: how far one is used up may depend on the other lanes.
     ``warm``, an earlier belief about the first of the answers, saves time; it moves a question as far as
     the tolerance of inference lets it, below 1e-4 in the tests.  ``domain`` says which points are
-    settings, if not all are.
+    settings, if not all are.  ``identify``: also look for the point that is believed best.
 
     >>> import askwise as aw
     >>> data = aw.Data.duels([[[0.2], [0.6]], [[0.6], [0.9]]], [0, 1])
@@ -60,30 +63,46 @@ def next_query(  # noqa: PLR0913
     tolerance = _TOLERANCE if method == "ep" else None
     generators = source if method == "gibbs" else None
     belief = infer(data, kernel, method, warm=warm, tolerance=tolerance, generators=generators)
-    return Query(ask(belief, rule, m, source, domain), belief)
+    points, optimum = _asked(belief, rule, m, source, domain, identify)
+    return Query(points, belief, optimum)
 
 
 def ask(
     belief: Belief, rule: Rule, m: int, source: Generators, domain: Domain | None = None
 ) -> Float[Tensor, "*lane m d"]:
     """What the rule asks, given what is believed; with a domain, about different settings of it."""
+    return _asked(belief, rule, m, source, domain, identify=False)[0]
+
+
+def _asked(  # noqa: PLR0913
+    belief: Belief, rule: Rule, m: int, source: Generators, domain: Domain | None, identify: bool
+) -> tuple[Float[Tensor, "*lane m d"], Float[Tensor, "*lane 1 d"] | None]:
+    """The question, and the point believed best; on a CPU a few lanes at a time."""
     lanes = torch.arange(belief.data.lanes.numel(), device=belief.data.points.device)
     with torch.no_grad():
         if belief.data.points.is_cuda or len(lanes) <= _LANES_AT_ONCE:
-            return _asked(belief, rule, m, Search.around(belief, source, domain))
-        asked = []
+            return _chosen(belief, rule, m, Search.around(belief, source, domain), identify)
+        asked, best = [], []
         for part in lanes.split(_LANES_AT_ONCE):
             some, own = belief.select(part), source
             if not isinstance(source, torch.Generator):
                 check_one_a_lane(source, belief.data.lanes)
                 own = [source[lane] for lane in part.tolist()]
-            asked.append(_asked(some, rule, m, Search.around(some, own, domain)))
-        return torch.cat(asked)
+            points, optimum = _chosen(some, rule, m, Search.around(some, own, domain), identify)
+            asked.append(points)
+            best.append(optimum)
+        return torch.cat(asked), torch.cat([part for part in best if part is not None]) if identify else None
 
 
-def _asked(belief: Belief, rule: Rule, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+def _chosen(
+    belief: Belief, rule: Rule, m: int, search: Search, identify: bool
+) -> tuple[Float[Tensor, "*lane m d"], Float[Tensor, "*lane 1 d"] | None]:
     points = rule.ask(belief, m, search)
-    return points if search.domain is None else _told_apart(points, search.domain, search)
+    if search.domain is not None:
+        points = _told_apart(points, search.domain, search)
+    if not identify:
+        return points, None
+    return points, search.likeliest(belief) if m == 1 else search.champion(belief)
 
 
 def _told_apart(

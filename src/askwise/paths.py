@@ -6,6 +6,8 @@ grows overconfident away from the data ("variance starvation").  ``decoupled`` d
 the features and adds the exact update (Matheron's rule), and does not.
 """
 
+import functools
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,13 +17,15 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from askwise.belief import Belief
-from askwise.features import Features, features
+from askwise.features import Features, Slope, features
 from askwise.kernels import Covariance
 from askwise.linalg import cholesky, root
-from askwise.seeds import Generators, check_one_a_lane, randn
-from askwise.view import View
+from askwise.seeds import Generators, check_one_a_lane, generator, randn
+from askwise.view import Score, View
 
 __all__ = ["Path", "draw"]
+
+_ENTRIES_AT_ONCE = 2**26  # of features of points: half a gigabyte
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,9 @@ class Path:
 
     def __call__(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
         """Values of all draws at ``x``."""
+        if (common := _common(x)) is not None:
+            update = self.prior.cross(common, self.points) @ self.update.movedim(0, -1)
+            return self.features.shared(common, self.weights) + update.movedim(-1, 0)
         cross = self.prior.cross(x, self.points)
         if x.ndim > self.weights.ndim:  # each draw has its own points
             drawn = self.features.combined(x, self.weights[..., None])
@@ -52,10 +59,31 @@ class Path:
     ) -> tuple[Float[Tensor, "count *lane q"], Float[Tensor, "count *lane q d"]]:
         """Values and gradients of the draws, each at its own points."""
         with torch.no_grad():
-            drawn, slope = self.features.with_slope(x, self.weights)
-            update = View(self.prior, self.points, self.update[..., None]).score()
-            added, more = update.with_slope(x)
-            return drawn + added, slope + more
+            update, sloped = self._slopes
+            each = max(1, math.prod(x.shape[:-2]) * self.features.count)
+            values, slopes = [], []
+            for part in x.split(max(1, _ENTRIES_AT_ONCE // each), -2):
+                drawn, slope = sloped(part)
+                added, more = update.with_slope(part)
+                values.append(drawn + added)
+                slopes.append(slope + more)
+            return torch.cat(values, -1), torch.cat(slopes, -2)
+
+    @functools.cached_property
+    def _slopes(self) -> tuple[Score, Slope]:
+        """What adds up to the draws, ready to be evaluated with slopes."""
+        return View(self.prior, self.points, self.update[..., None]).score(), self.features.sloped(
+            self.weights
+        )
+
+
+def _common(x: Tensor) -> Float[Tensor, "q d"] | None:
+    """The points, if they are the same for all draws and lanes: expanded, not copied."""
+    if x.requires_grad or any(
+        size > 1 and step > 0 for size, step in zip(x.shape[:-2], x.stride(), strict=False)
+    ):
+        return None
+    return x[(0,) * (x.ndim - 2)]
 
 
 def draw(
@@ -73,7 +101,10 @@ def draw(
     data = belief.data
     with torch.no_grad():
         if basis is None:
-            basis = features(belief.prior, data.points.shape[-1], generators=generators, lanes=data.lanes)
+            # the same frequencies for everyone: lanes with one kernel share the features of shared points
+            source = generator("frequencies of draws")
+            d = data.points.shape[-1]
+            basis = features(belief.prior, d, generators=source, lanes=torch.Size())
         weights = _prior_weights(basis, count, generators, belief)
         if method == "decoupled":
             update = _decoupled_update(belief, basis, weights, generators)

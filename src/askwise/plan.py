@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import torch
 from gpytorch.kernels import Kernel
-from gpytorch.priors import LogNormalPrior
 
 from askwise.data import Data
 from askwise.feedback import KINDS, Feedback
+from askwise.fitting import expected_kernel, expected_length
 from askwise.inference import infer
 from askwise.kernels import Name, Stationary, covariance, kernel
 from askwise.rules import Asks, Rule, parse
@@ -18,7 +18,7 @@ from askwise.space import Choice, Space
 
 __all__ = ["Plan"]
 
-_LENGTH, _CHOICE_LENGTH, _VARIANCE = 0.2, 1.2, 4.0
+_CHOICE_LENGTH = 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,26 +90,12 @@ class Plan:
         return cls.checked(Space.from_dict(given.pop("space")), **given)
 
     def expected_kernel(self) -> Kernel:
-        """A kernel with what can be expected of a space that somebody chose to study.
-
-        Its parameters matter, yet not only at one end: lengthscales of about a quarter of the range, longer
-        where distances grow with the dimension; two categories have about half in common; and good settings
-        beat bad ones clearly: a deviation of two.  A few answers say little about any of this, and with wide
-        priors they often talk the model into a function without features, of which only the corners are
-        worth asking about.
-        """
+        """The kernel to expect of this space; two categories of a choice have about half in common."""
         names = self.space.owners
-        lengths = [
-            _CHOICE_LENGTH
-            if isinstance(self.space.parameters[name], Choice)
-            else _LENGTH * math.sqrt(len(set(names)))
-            for name in names
-        ]
-        expected = kernel(cast(Name, self.kernel), lengths, _VARIANCE)
-        usual = torch.tensor(lengths, dtype=torch.float64).log()
-        expected.base_kernel.register_prior("length", LogNormalPrior(usual, 0.5), "lengthscale")
-        expected.register_prior("variance", LogNormalPrior(math.log(_VARIANCE), 0.7), "outputscale")
-        return expected.double()
+        length = expected_length(len(set(names)))
+        choices = [isinstance(self.space.parameters[name], Choice) for name in names]
+        lengths = [_CHOICE_LENGTH if choice else length for choice in choices]
+        return expected_kernel(cast(Name, self.kernel), lengths)
 
 
 def _checked_rule(rule: object, feedback: str) -> Rule:

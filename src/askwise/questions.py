@@ -6,7 +6,6 @@ answer before it is awaited, and the record of a study can be checked question b
 
 import functools
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,7 @@ from askwise.anticipation import anticipated
 from askwise.belief import Belief
 from askwise.data import Data
 from askwise.domain import Domain
-from askwise.fitting import fit, with_fitted_margin
+from askwise.fitting import fit, learned_from, with_fitted_margin
 from askwise.inference import infer
 from askwise.kernels import kernel
 from askwise.loop import ask, next_query
@@ -33,7 +32,6 @@ from askwise.threads import one_thread
 
 __all__ = ["Model", "Setting", "Situation", "as_text", "next_question"]
 
-_EVERY, _GROWTH = 8, 1.5  # so many answers from each of which a kernel is learned, then half as many more
 _INSISTENCE = (1.0, 4.0, 16.0, 64.0)  # how many answers an open question counts for, until the next differs
 _SAME = 1e-3
 _BLOCKS = 64  # of points, among which to look for some that satisfy the constraints
@@ -82,7 +80,7 @@ class Model:
 
     def prepared(self, answers: tuple[str, ...]) -> tuple[Data, Kernel]:
         """The answers over the unit cube, and the prior under which to take them."""
-        prior, margin = self._learned(answers[: _learned_from(len(answers))])
+        prior, margin = self._learned(answers[: learned_from(len(answers))])
         data = self.data(answers)
         ties = bool((data.signs == 0).any())
         return data.with_margin(margin) if ties and margin > 0 else data, prior
@@ -206,14 +204,6 @@ def _alike(points: Float[Tensor, "m d"], other: Float[Tensor, "m d"]) -> bool:
     """Whether two questions are about the same settings, in whatever order."""
     apart = (points[:, None, :] - other[None, :, :]).abs().amax(-1)
     return bool((apart.amin(0) < _SAME).all() and (apart.amin(1) < _SAME).all())
-
-
-def _learned_from(count: int) -> int:
-    """How many of so many answers a kernel is learned from."""
-    step = min(count, _EVERY)
-    while (more := math.ceil(_GROWTH * step)) <= count and step >= _EVERY:
-        step = more
-    return step
 
 
 def as_text(value: object) -> str:

@@ -9,7 +9,8 @@ whole numbers and other values of choices are tried around it.
 
 import functools
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float, Int
@@ -20,6 +21,7 @@ from askwise.climb import GAIN, Scored, finalists, ranked, unit_of
 from askwise.climb import Sloped as Sloped
 from askwise.climb import with_slope as with_slope
 from askwise.domain import Domain
+from askwise.normal import standardised
 from askwise.seeds import Generators, rand, randn
 
 __all__ = ["Search", "Sloped", "with_slope"]
@@ -28,7 +30,7 @@ _POINTS_AT_ONCE = {"cpu": 2**9, "cuda": 2**16}  # more do not fit the cache, or 
 _ROWS_AT_ONCE = 2**10  # of a matrix of distances
 _WARM, _NEAR = 32, 0.05  # warm points: so many of the best asked about, and some so far from them
 _CANDIDATES, _STARTS = 128, 8  # Sobol points and starts, for each dimension (and one more)
-_EASY, _DRAW_EFFORT = 3, (4, 12)  # times as many for draws, up to so many dimensions and beyond
+_EASY, _FOR_DRAWS = 3, (8, 16)  # times as many Sobol points for draws, up to so many dimensions and beyond
 _WARM_STARTS = 2
 _TRIES = 64  # random points of which the first that satisfies the constraints is taken
 _MORE = 8  # Sobol points drawn for each that must satisfy the constraints
@@ -45,6 +47,10 @@ class Search:
     """Points that may be good starts; at least one a lane."""
     domain: Domain | None = None
     """Which points are settings; if None, all are."""
+    found: "dict[tuple[str, int], tuple[Belief, Tensor]]" = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Points that were looked for before, and what was believed then: rules and their judges share them."""
 
     def __post_init__(self) -> None:
         """Start from settings."""
@@ -70,7 +76,16 @@ class Search:
 
     def champion(self, belief: Belief) -> Float[Tensor, "*lane 1 d"]:
         """The point of highest posterior mean."""
-        return self.argmax(belief.view.mean_only().score())
+        return self._once("champion", belief, lambda: belief.view.mean_only().score())
+
+    def likeliest(self, belief: Belief) -> Float[Tensor, "*lane 1 d"]:
+        """The point with the highest chance of a yes."""
+        return self._once("likeliest", belief, lambda: belief.view.score(standardised))
+
+    def _once(self, what: str, belief: Belief, score: Callable[[], Scored]) -> Float[Tensor, "*lane 1 d"]:
+        if (what, id(belief)) not in self.found:
+            self.found[what, id(belief)] = belief, self.argmax(score())
+        return self.found[what, id(belief)][1]
 
     def argmax(
         self,
@@ -97,6 +112,13 @@ class Search:
         with torch.no_grad():
             unit = unit_of(ranked(score(groups).movedim(0, -1)))
             return self._best_from(score, groups, unit)
+
+    def select(self, lanes: Int[Tensor, " k"]) -> "Search":
+        """The search for some of the lanes."""
+        source = self.source
+        if not isinstance(source, torch.Generator):
+            source = [source[lane] for lane in lanes.tolist()]
+        return Search(lanes.shape, source, self.warm[lanes], self.domain)
 
     def settings(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
         """Settings near these points, which are the points themselves if every point is one."""
@@ -151,16 +173,16 @@ class Search:
     def _best_point(self, score: Scored, draws: tuple[int, ...]) -> Tensor:
         d, dimensions = self.warm.shape[-1], self._dimensions
         # a draw of f has many more maxima than what is believed of f, the more so in more dimensions
-        more = _DRAW_EFFORT[dimensions > _EASY] if draws else 1
+        more = _FOR_DRAWS[dimensions > _EASY] if draws else 1
         shape, count = (*draws, *self.lanes), more * self.candidates
         if self.domain is None:
             fixed, neighbours = _sobol(count, d, self.warm.device)
         else:
             fixed, neighbours = _distinct_settings(count, self.domain)
-        x = torch.cat([fixed.expand(*self.lanes, -1, -1), self.warm], -2)
-        x = x.expand(*shape, -1, -1)
-        values = ranked(_in_parts(score, x, -2))
-        starts = min(more * _STARTS * dimensions, len(fixed))
+        spread, warm = fixed.expand(*shape, -1, -1), self.warm.expand(*shape, -1, -1)
+        values = ranked(torch.cat([_in_parts(score, spread, -2), _in_parts(score, warm, -2)], -1))
+        x = torch.cat([spread, warm], -2)
+        starts = min(_STARTS * dimensions, len(fixed))
         start = x.gather(-2, _starts(values, neighbours, starts)[..., None].expand(*shape, -1, d))
         unit = unit_of(values)
         if self.domain is None:

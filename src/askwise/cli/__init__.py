@@ -6,5 +6,12 @@ from askwise.cli.app import main as main
 
 __all__ = ["main"]
 
-for _commands in ("setup", "answering", "results", "exchange", "planning"):  # in the order of the help
+for _commands in (
+    "setup",
+    "answering",
+    "results",
+    "exchange",
+    "planning",
+    "bench",
+):  # in the order of the help
     import_module(f"askwise.cli.{_commands}")

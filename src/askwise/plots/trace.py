@@ -37,7 +37,9 @@ class _Watched(Search):
     @classmethod
     def like(cls, search: Search, steps: list[Step]) -> "_Watched":
         """The same search, which notes its steps."""
-        return cls(**{part.name: getattr(search, part.name) for part in fields(Search)}, steps=steps)
+        return cls(
+            **{part.name: getattr(search, part.name) for part in fields(Search) if part.init}, steps=steps
+        )
 
     def champion(self, belief: Belief) -> Tensor:
         """The point of highest posterior mean."""

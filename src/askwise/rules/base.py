@@ -16,6 +16,7 @@ from torch import Tensor
 
 from askwise import paths
 from askwise.belief import Belief
+from askwise.features import lanes_alike
 from askwise.search import Search
 from askwise.view import Formula
 
@@ -125,11 +126,23 @@ def sampled_maxima(
         twins = _is_twin(found, avoid)
         if not twins.any():
             break
-        found = torch.where(twins[..., None], _maxima(belief, count, search), found)
+        if search.lanes:
+            lanes = twins.any(-1).nonzero()[:, 0]
+            again = found.clone()
+            again[lanes] = _maxima(belief.select(lanes), count, search.select(lanes))
+        else:
+            again = _maxima(belief, count, search)
+        found = torch.where(twins[..., None], again, found)
     return found
 
 
 def _maxima(belief: Belief, count: int, search: Search) -> Tensor:
+    groups = lanes_alike(belief.prior, search.warm.shape[-1])
+    if len(groups) > 1:
+        found = search.warm.new_empty(*search.lanes, count, search.warm.shape[-1])
+        for lanes in groups:
+            found[lanes] = _maxima(belief.select(lanes), count, search.select(lanes))
+        return found
     path = paths.draw(belief, count, search.source)
     return search.argmax(path, draws=count)[..., 0, :].movedim(0, -2)
 

@@ -33,8 +33,7 @@ class BinaryExpectedImprovement(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
         """The point of highest expected improvement."""
-        top = search.argmax(belief.view.score(standardised))
-        bar = standardised(*belief.moments(top)).detach()
+        bar = standardised(*belief.moments(search.likeliest(belief))).detach()
 
         def log_improvement(mean: Tensor, var: Tensor) -> Tensor:
             return self.log_score(mean, var, bar)

@@ -1,0 +1,46 @@
+"""The paper's experiments and ours beyond it, in full: run, pack, report.
+
+    python benchmarks/paper.py                                  # all of them, on this machine's CPU
+    python benchmarks/paper.py --device cuda --workers 12 pbo bbo batch
+
+Each experiment goes on where it was when it is started again.  Needs nothing but the core, except for
+the report.  Several processes may share one GPU; NVIDIA's multi-process service then lets them compute
+side by side (`nvidia-cuda-mps-control -d`).
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from askwise.bench.campaign import Campaign
+from askwise.bench.executors import Processes
+from askwise.bench.experiments import EXPERIMENTS
+from askwise.bench.results import pack
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main() -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("experiments", nargs="*", help="names; all if none is given")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--lanes", type=int, help="runs computed together at most")
+    parser.add_argument("--replicates", type=int)
+    parser.add_argument("--iterations", type=int)
+    parser.add_argument("--work", type=Path, default=ROOT / "out" / "bench", help="where runs are kept")
+    parser.add_argument("--packed", type=Path, default=ROOT / "results", help="where packed results go")
+    options = parser.parse_args()
+    for name in options.experiments or EXPERIMENTS:
+        experiment = EXPERIMENTS[name].reduced(replicates=options.replicates, iterations=options.iterations)
+        start = time.monotonic()
+        campaign = Campaign(experiment, options.work / name, options.device, options.lanes)
+        campaign.run(Processes(options.workers), sys.stderr)
+        print(f"{name}: {time.monotonic() - start:.0f} s", flush=True)
+        pack(options.work / name, options.packed / name)
+
+
+if __name__ == "__main__":
+    main()

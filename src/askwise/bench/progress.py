@@ -1,0 +1,106 @@
+"""How far a campaign is, told while it goes on: a line that is rewritten, or one every half minute."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Protocol, runtime_checkable
+
+__all__ = ["Progress", "Stream", "shown"]
+
+_OFTEN, _SELDOM = 1.0, 30.0  # seconds between lines, on a terminal and elsewhere
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """Where lines are written: a terminal, a file, a buffer."""
+
+    def write(self, text: str, /) -> object:
+        """Add this."""
+
+    def flush(self) -> None:
+        """Show what was written."""
+
+    def isatty(self) -> bool:
+        """Whether somebody looks at it, and lines can be rewritten."""
+
+
+class Progress:
+    """Counts runs as they are done, and says how fast, and how long still."""
+
+    def __init__(
+        self,
+        total: int,
+        done: int,
+        iterations: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``done`` of ``total`` runs were there before; each has so many iterations."""
+        self.total, self.before, self.done, self.iterations = total, done, done, iterations
+        self.clock, self.began = clock, clock()
+
+    def add(self, runs: int) -> None:
+        """So many more are done."""
+        self.done += runs
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return self.clock() - self.began
+
+    @property
+    def new(self) -> int:
+        """Runs done since it began."""
+        return self.done - self.before
+
+    @property
+    def rate(self) -> float:
+        """Lane-iterations per second."""
+        return self.new * self.iterations / max(self.seconds, 1e-9)
+
+    def __str__(self) -> str:
+        """One line."""
+        parts = [f"{self.done} of {self.total} runs"]
+        if self.new:
+            parts.append(f"{self.rate:.4g} iterations/s")
+        if self.done == self.total:
+            parts.append(f"{_duration(self.seconds)} in all")
+        elif self.new:
+            left = (self.total - self.done) * self.iterations / self.rate
+            parts.append(f"{_duration(left)} left")
+        else:
+            parts.append(f"{_duration(self.seconds)} so far")
+        return ", ".join(parts)
+
+
+@contextmanager
+def shown(progress: Progress, out: Stream) -> Iterator[None]:
+    """Write the line again and again while in here, and once at the end."""
+    is_terminal, over = out.isatty(), threading.Event()
+
+    def write() -> None:
+        # back to the beginning of the line, which is wiped
+        out.write(f"\r\x1b[K{progress}" if is_terminal else f"{progress}\n")
+        out.flush()
+
+    def tick() -> None:
+        while not over.wait(_OFTEN if is_terminal else _SELDOM):
+            write()
+
+    write()
+    ticker = threading.Thread(target=tick, daemon=True)
+    ticker.start()
+    try:
+        yield
+    finally:
+        over.set()
+        ticker.join()
+        write()
+        if is_terminal:
+            out.write("\n")
+            out.flush()
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))

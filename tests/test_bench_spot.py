@@ -1,0 +1,100 @@
+"""Spot checks notice what differs from committed results, and say by how much a question scores better."""
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from askwise.bench import provenance
+from askwise.bench.chunks import Chunk, Folder
+from askwise.bench.experiments import EXPERIMENTS, Arm
+from askwise.bench.lanes import Cell, run
+from askwise.bench.results import Trace, load, pack
+
+ROOT = Path(__file__).resolve().parent.parent
+TINY = EXPERIMENTS["bbo"].reduced(functions=("forrester",), rules=("ucb_phi",), replicates=8, iterations=4)
+CELLS = tuple(Cell("bbo", "forrester", "ucb_phi", each) for each in range(8))
+
+
+@pytest.fixture(scope="module")
+def spot():
+    """The script as a module."""
+    where = importlib.util.spec_from_file_location("spot", ROOT / "benchmarks" / "spot.py")
+    module = importlib.util.module_from_spec(where)
+    sys.modules["spot"] = module
+    where.loader.exec_module(module)
+    yield module
+    del sys.modules["spot"]
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return run(TINY, CELLS)
+
+
+def committed(directory, runs, moved=0.0, worse=0.0):
+    """Packed results: these runs, but for the third question of the first and for all scores."""
+    chunk = Chunk.of(CELLS, runs, "an abacus")
+    questions = chunk.questions.copy()
+    questions[0, 2] += moved
+    folder = Folder(directory / "whole")
+    folder.path.mkdir()
+    folder.write_about({"experiment": provenance.written(TINY)})
+    folder.write(replace(chunk, questions=questions, scores=chunk.scores - worse))
+    return load(pack(folder.path, directory / "packed"))
+
+
+def test_runs_that_are_the_same_are_found_the_same(spot, runs, tmp_path):
+    found = spot.compared(committed(tmp_path, runs), ("ucb_phi", "forrester"), runs)
+    assert (found.noticed, found.parted, found.answered, found.largest) == (0, 0, 0, 0.0)
+    assert (found.runs, found.same_throughout, found.same_end, found.better) == (8, 8, 8, 0)
+    assert found.p[0] == 1
+    assert found.medians[0] == found.medians[1]
+
+
+@pytest.mark.parametrize(("moved", "noticed", "parted"), [(1e-2, 3, 3), (1e-5, 3, 0), (1e-8, 0, 0)])
+def test_the_question_that_differs_is_found(spot, runs, tmp_path, moved, noticed, parted):
+    found = spot.compared(committed(tmp_path, runs, moved), ("ucb_phi", "forrester"), runs)
+    assert (found.noticed, found.parted) == (noticed, parted)
+    assert found.largest == pytest.approx(0 if parted else moved)
+
+
+def test_ends_that_differ_are_found(spot, runs, tmp_path):
+    found = spot.compared(committed(tmp_path, runs, worse=100.0), ("ucb_phi", "forrester"), runs)
+    assert (found.same_end, found.better) == (0, 8)
+    assert found.p[0] < 1e-3
+    assert found.medians[0] == pytest.approx(found.medians[1] + 100)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "m"),
+    [("bbo", "ucb_f", 1), ("bbo", "thompson", 1), ("bbo", "binary_ei", 1), ("pbo", "muc", 2), ("pbo", "kss", 2)]
+    + [("pbo", "duel_thompson", 2), ("pbo", "ei", 2), ("batch", "muc", 3)],
+)
+def test_no_question_scores_better_than_the_one_that_the_rule_asked(spot, name, rule, m):
+    experiment = replace(EXPERIMENTS[name], arms=(Arm(rule, m),), iterations=7)
+    cell = Cell(name, "forrester", rule, 0)
+    runs = run(experiment, [cell])
+    asked = Trace(runs.questions[0].numpy(), runs.answers[0].numpy(), runs.optima[0].numpy())
+    for member in range(m):
+        others = asked.questions.copy()
+        for place in torch.linspace(0.03, 0.97, 5):
+            others[-1, member] = place
+            gap = spot.gap(experiment, cell, asked, replace(asked, questions=others), 7)
+            assert -spot.TIE < gap < 1 + spot.TIE
+        assert gap > 1e-4  # the place was not so bad for nothing
+
+
+def test_the_same_cells_are_chosen_every_time_and_the_first_rule_is_among_them(spot):
+    pbo = EXPERIMENTS["pbo"]
+    cells = spot.chosen(pbo, 5)
+    assert cells == spot.chosen(pbo, 5)
+    assert cells[0][0] == "muc"
+    assert len({arm for arm, _ in cells}) == len({function for _, function in cells}) == 5
+    few = EXPERIMENTS["batch"]
+    assert [arm for arm, _ in spot.chosen(few, 4)].count("muc") == 2
+    assert not np.intersect1d([function for arm, function in spot.chosen(few, 30) if arm == "kss"], ["hartmann6"])
