@@ -12,6 +12,7 @@ import platform
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +91,8 @@ class Comparison:
     """Final scores here, of the same committed runs, of all committed runs."""
     p: tuple[float, float]
     """Against the same committed runs, and against all."""
-    gap: float | None = None
+    gaps: tuple[float | None, float | None] = (None, None)
+    """By how much the question here scores higher, where a difference is noticed and where they part."""
     seconds: float = 0.0
 
 
@@ -106,15 +108,22 @@ class Witness(Search):
         """What any search finds."""
         if q > 1:
             self.asked.append((q, lambda x: score(x[:, None])[:, 0]))
-        elif draws is None and not any(size > 1 for size, _ in self.asked):  # else it refines a group
-            self.asked.append((1, lambda x: score(x[None, :, 0])[0]))
-        for number in range(draws or 0):
-            self.asked.append((1, _of_draw(score, number, draws or 0)))
+        elif draws:
+            several = [partial(_of_draw, score, number, draws) for number in range(draws)]
+            self.asked.extend((1, one) for one in several)
+        elif not any(size > 1 for size, _ in self.asked):  # else it refines a group
+            plain = torch.exp if getattr(score, "logarithmic", False) else torch.clone
+            self.asked.append((1, lambda x: plain(score(x[None, :, 0])[0])))
         return super().argmax(score, q, draws=draws, extra=extra)
 
+    def select(self, lanes: Tensor) -> Search:
+        """Asked for when a draw is to be replaced by another; which, is not followed."""
+        self.asked.clear()
+        return super().select(lanes)
 
-def _of_draw(score: Scored, number: int, draws: int) -> Scored:
-    return lambda x: score(x[:, 0].expand(draws, 1, -1, -1))[number, 0]
+
+def _of_draw(score: Scored, number: int, draws: int, x: Tensor) -> Tensor:
+    return score(x[:, 0].expand(draws, 1, -1, -1))[number, 0]
 
 
 def chosen(experiment: Experiment, count: int) -> list[tuple[str, str]]:
@@ -169,7 +178,7 @@ def _p(some: np.ndarray, others: np.ndarray) -> float:
 def gap(experiment: Experiment, cell: Cell, here: Trace, there: Trace, at: int) -> float | None:
     """By how much question ``at`` scores higher here than there, under what was believed before.
 
-    None where the kernel is learned on the way.
+    The unit is the range of the score.  None where kernels are learned, or draws were replaced.
     """
     known = Problem.of(cell.function, experiment.scale).hyperparameters(experiment.prior)
     if known is None:
@@ -181,34 +190,35 @@ def gap(experiment: Experiment, cell: Cell, here: Trace, there: Trace, at: int) 
     around = Search.around(belief, source := [generator(*cell.identity, at - 1)])
     search = Witness(around.lanes, source, around.warm)
     with torch.no_grad():
+        if arm.rule in ("ei", "bivariate_ei"):  # their first point is one of the past, without a search
+            search.asked.append((1, lambda x: belief.mean(x[None, :, 0])[0]))
         parse(arm.rule).ask(belief, arm.m, search)
         # the last searches were for the last points of the question
         end, asked = arm.m, search.asked
-        member = _first(np.abs(pair[0] - pair[1]).max(-1) > PARTED) - 1
+        member = _first(np.abs(pair[0] - pair[1]).max(-1) > NOTICED) - 1
         while asked and end - asked[-1][0] > member:
             end -= asked.pop()[0]
-        q, score = asked[-1] if asked else (1, lambda x: belief.mean(x[None, :, 0])[0])
-        values = score(torch.from_numpy(pair[:, end - q : end]))
+        if not asked:
+            return None
+        q, score = asked[-1]
         anywhere = torch.rand(512, q, past.shape[-1], generator=source[0], dtype=torch.float64)
-        usual = score(torch.cat([anywhere, past[0, :, -q:]]))
-        return float((values[0] - values[1]) / (usual.amax() - usual.amin()))
+        values = score(torch.cat([torch.from_numpy(pair[:, end - q : end]), anywhere, past[0, :, -q:]]))
+        return float((values[0] - values[1]) / (values.amax() - values.amin()))
 
 
 def checked(results: Results, cell: tuple[str, str], replicates: int) -> Comparison:
     """A cell computed again, in so many runs."""
-    experiment, (label, function), start = results.experiment, cell, time.process_time()
-    arm = experiment.arm(label)
+    experiment, start = results.experiment, time.process_time()
+    arm = experiment.arm(cell[0])
     costly = parse(arm.rule).key in DRAWS or arm.m > 2 or experiment.prior == "learned"
     count = min(max(1, replicates // 2) if costly else replicates, experiment.replicates)
-    lanes = [Cell(experiment.name, function, label, each) for each in range(count)]
+    lanes = [Cell(experiment.name, cell[1], cell[0], each) for each in range(count)]
     runs = run(experiment, lanes)
     spent, found = time.process_time() - start, compared(results, cell, runs)
-    if found.parted:
-        arrays = (one[0].numpy() for one in (runs.questions, runs.answers, runs.optima))
-        found = replace(
-            found, gap=gap(experiment, lanes[0], Trace(*arrays), results.firsts[cell], found.parted)
-        )
-    return replace(found, seconds=spent)
+    here = Trace(*(one[0].numpy() for one in (runs.questions, runs.answers, runs.optima)))
+    there, places = results.firsts[cell], (found.noticed, found.parted)
+    first, second = (gap(experiment, lanes[0], here, there, at) if at else None for at in places)
+    return replace(found, gaps=(first, second), seconds=spent)
 
 
 def section(experiment: Experiment, about: dict[str, list[str]], found: Sequence[Comparison]) -> str:
@@ -229,7 +239,7 @@ def section(experiment: Experiment, about: dict[str, list[str]], found: Sequence
         )
         lines.append(
             f"| `{one.arm}` | {one.function} | {FUNCTIONS[one.function].dim} | {firsts} | {one.largest:.0e} | "
-            f"{'' if one.gap is None else f'{one.gap:.0e}'} | {ends} | {one.p[0]:.2g}, {one.p[1]:.2g} | {one.seconds:.0f} |"
+            f"{one.gaps} | {ends} | {one.p[0]:.2g}, {one.p[1]:.2g} | {one.seconds:.0f} |"
         )
     return "\n".join([*lines, "", verdict(found)])
 
@@ -237,7 +247,7 @@ def section(experiment: Experiment, about: dict[str, list[str]], found: Sequence
 def verdict(found: Sequence[Comparison]) -> str:
     """How much agrees."""
     runs, p = sum(one.runs for one in found), [value for one in found for value in one.p]
-    gaps = [abs(one.gap) for one in found if one.gap is not None]
+    gaps = [abs(x) for one in found for x in one.gaps if x is not None]
     apart, better = sum(one.runs - one.same_end for one in found), sum(one.better for one in found)
     words = [
         f"**{sum(not one.parted for one in found)} of {len(found)} first runs ask the same to the end",

@@ -129,7 +129,7 @@ def test_an_arm_is_called_by_its_rule_unless_told_otherwise():
 
 
 def test_an_arm_without_a_rule_is_refused():
-    with pytest.raises(ValueError, match="^rule must be one of .*; got 'oracle'") as caught:
+    with pytest.raises(ValueError, match=r"^rule must be one of .*; got 'oracle'") as caught:
         Arm("oracle", 1)
     assert HOUSE.match(str(caught.value))
 
@@ -202,14 +202,14 @@ def test_a_part_that_is_none_is_refused(asked, message):
 
 
 def test_an_experiment_must_begin_with_random_questions():
-    with pytest.raises(ValueError, match="^initial must be 1 or more; got 0") as caught:
+    with pytest.raises(ValueError, match=r"^initial must be 1 or more; got 0") as caught:
         replace(SMALL, initial=0)
     assert HOUSE.match(str(caught.value))
 
 
 def test_two_experiments_of_one_name_are_refused():
     with pytest.raises(
-        ValueError, match="^experiment must have a name of its own; got 'pbo' twice"
+        ValueError, match=r"^experiment must have a name of its own; got 'pbo' twice"
     ) as caught:
         replace(SMALL, name="pbo").registered()
     assert HOUSE.match(str(caught.value))

@@ -5,19 +5,18 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 
 from askwise.bench import provenance
 from askwise.bench.chunks import Chunk, Folder
 from askwise.bench.experiments import EXPERIMENTS, Arm
+from askwise.bench.functions import FUNCTIONS
 from askwise.bench.lanes import Cell, run
 from askwise.bench.results import Trace, load, pack
 
 ROOT = Path(__file__).resolve().parent.parent
-TINY = EXPERIMENTS["bbo"].reduced(functions=("forrester",), rules=("ucb_phi",), replicates=8, iterations=4)
-CELLS = tuple(Cell("bbo", "forrester", "ucb_phi", each) for each in range(8))
+TINY = EXPERIMENTS["bbo"].reduced(functions=("forrester",), rules=("ucb_phi",), replicates=5, iterations=4)
+CELLS = tuple(Cell("bbo", "forrester", "ucb_phi", each) for each in range(5))
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +50,7 @@ def committed(directory, runs, moved=0.0, worse=0.0):
 def test_runs_that_are_the_same_are_found_the_same(spot, runs, tmp_path):
     found = spot.compared(committed(tmp_path, runs), ("ucb_phi", "forrester"), runs)
     assert (found.noticed, found.parted, found.answered, found.largest) == (0, 0, 0, 0.0)
-    assert (found.runs, found.same_throughout, found.same_end, found.better) == (8, 8, 8, 0)
+    assert (found.runs, found.same_throughout, found.same_end, found.better) == (5, 5, 5, 0)
     assert found.p[0] == 1
     assert found.medians[0] == found.medians[1]
 
@@ -65,28 +64,40 @@ def test_the_question_that_differs_is_found(spot, runs, tmp_path, moved, noticed
 
 def test_ends_that_differ_are_found(spot, runs, tmp_path):
     found = spot.compared(committed(tmp_path, runs, worse=100.0), ("ucb_phi", "forrester"), runs)
-    assert (found.same_end, found.better) == (0, 8)
-    assert found.p[0] < 1e-3
-    assert found.medians[0] == pytest.approx(found.medians[1] + 100)
+    assert (found.same_end, found.better) == (0, 5)
+    assert found.p[0] < 0.01
+    assert found.medians[0] == pytest.approx(found.medians[1] + 100, abs=1e-4)  # kept in float32
+
+
+slow = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
     ("name", "rule", "m"),
-    [("bbo", "ucb_f", 1), ("bbo", "thompson", 1), ("bbo", "binary_ei", 1), ("pbo", "muc", 2), ("pbo", "kss", 2)]
-    + [("pbo", "duel_thompson", 2), ("pbo", "ei", 2), ("batch", "muc", 3)],
+    [
+        ("bbo", "ucb_f", 1),
+        ("bbo", "thompson", 1),
+        ("pbo", "muc", 2),
+        pytest.param("bbo", "binary_ei", 1, marks=slow),
+        pytest.param("pbo", "duel_thompson", 2, marks=slow),
+        pytest.param("pbo", "eiig", 2, marks=slow),
+        pytest.param("pbo", "kss", 2, marks=slow),
+        pytest.param("batch", "muc", 3, marks=slow),
+    ],
 )
 def test_no_question_scores_better_than_the_one_that_the_rule_asked(spot, name, rule, m):
     experiment = replace(EXPERIMENTS[name], arms=(Arm(rule, m),), iterations=7)
-    cell = Cell(name, "forrester", rule, 0)
+    cell = Cell(name, "forrester", rule, 1)
     runs = run(experiment, [cell])
     asked = Trace(runs.questions[0].numpy(), runs.answers[0].numpy(), runs.optima[0].numpy())
     for member in range(m):
-        others = asked.questions.copy()
-        for place in torch.linspace(0.03, 0.97, 5):
+        gaps = []
+        for place in (0.03, 0.5, 0.97):
+            others = asked.questions.copy()
             others[-1, member] = place
-            gap = spot.gap(experiment, cell, asked, replace(asked, questions=others), 7)
-            assert -spot.TIE < gap < 1 + spot.TIE
-        assert gap > 1e-4  # the place was not so bad for nothing
+            gaps.append(spot.gap(experiment, cell, asked, replace(asked, questions=others), 7))
+        assert min(gaps) > -1e-6
+        assert 1e-3 < max(gaps) <= 1
 
 
 def test_the_same_cells_are_chosen_every_time_and_the_first_rule_is_among_them(spot):
@@ -97,4 +108,5 @@ def test_the_same_cells_are_chosen_every_time_and_the_first_rule_is_among_them(s
     assert len({arm for arm, _ in cells}) == len({function for _, function in cells}) == 5
     few = EXPERIMENTS["batch"]
     assert [arm for arm, _ in spot.chosen(few, 4)].count("muc") == 2
-    assert not np.intersect1d([function for arm, function in spot.chosen(few, 30) if arm == "kss"], ["hartmann6"])
+    drawn = {FUNCTIONS[function].dim for arm, function in spot.chosen(few, 40) if arm == "kss"}
+    assert max(drawn) == spot.MOST_DIMENSIONS

@@ -74,7 +74,7 @@ def ask(
     return _asked(belief, rule, m, source, domain, identify=False)[0]
 
 
-def _asked(  # noqa: PLR0913
+def _asked(
     belief: Belief, rule: Rule, m: int, source: Generators, domain: Domain | None, identify: bool
 ) -> tuple[Float[Tensor, "*lane m d"], Float[Tensor, "*lane 1 d"] | None]:
     """The question, and the point believed best; on a CPU a few lanes at a time."""

@@ -14,8 +14,8 @@ ARMS = tuple(
 EXPERIMENT = Experiment(
     name="beta",
     title="Sensitivity to beta",
-    about="The two upper credible bounds with other weights of doubt, on the functions of two dimensions and with "
-    "the kernels of bbo.",
+    about="The two upper credible bounds with other weights of doubt, on the functions of two dimensions and "
+    "with the kernels of bbo.",
     arms=ARMS,
     replicates=20,
     iterations=100,
