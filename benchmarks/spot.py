@@ -1,7 +1,7 @@
 """Some committed runs computed again on this CPU: do they ask the same, and do they end alike?
 
     python benchmarks/spot.py                              # all of results/
-    python benchmarks/spot.py --experiments pbo --cells 5 --replicates 8
+    python benchmarks/spot.py --experiments pbo --cells 5 --replicates 20
 
 Writes docs/bench-spot-checks.md.  What was found of experiments that are not asked for stays in it.
 """
@@ -175,7 +175,9 @@ def _p(some: np.ndarray, others: np.ndarray) -> float:
     return float(mannwhitneyu(some, others).pvalue)
 
 
-def gap(experiment: Experiment, cell: Cell, here: Trace, there: Trace, at: int) -> float | None:
+def gap(  # noqa: PLR0913
+    experiment: Experiment, cell: Cell, here: Trace, there: Trace, at: int, beyond: float = NOTICED
+) -> float | None:
     """By how much question ``at`` scores higher here than there, under what was believed before.
 
     The unit is the range of the score.  None where kernels are learned, or draws were replaced.
@@ -195,7 +197,7 @@ def gap(experiment: Experiment, cell: Cell, here: Trace, there: Trace, at: int) 
         parse(arm.rule).ask(belief, arm.m, search)
         # the last searches were for the last points of the question
         end, asked = arm.m, search.asked
-        member = _first(np.abs(pair[0] - pair[1]).max(-1) > NOTICED) - 1
+        member = _first(np.abs(pair[0] - pair[1]).max(-1) > beyond) - 1
         while asked and end - asked[-1][0] > member:
             end -= asked.pop()[0]
         if not asked:
@@ -216,8 +218,8 @@ def checked(results: Results, cell: tuple[str, str], replicates: int) -> Compari
     runs = run(experiment, lanes)
     spent, found = time.process_time() - start, compared(results, cell, runs)
     here = Trace(*(one[0].numpy() for one in (runs.questions, runs.answers, runs.optima)))
-    there, places = results.firsts[cell], (found.noticed, found.parted)
-    first, second = (gap(experiment, lanes[0], here, there, at) if at else None for at in places)
+    there, places = results.firsts[cell], ((found.noticed, NOTICED), (found.parted, PARTED))
+    first, second = (gap(experiment, lanes[0], here, there, *place) if place[0] else None for place in places)
     return replace(found, gaps=(first, second), seconds=spent)
 
 
@@ -286,7 +288,7 @@ def main() -> None:
     names = sorted(path.parent.name for path in RESULTS.glob("*/about.json"))
     parser.add_argument("--experiments", nargs="*", default=names, help="none: only write the page anew")
     parser.add_argument("--cells", type=int, default=5)
-    parser.add_argument("--replicates", type=int, default=8)
+    parser.add_argument("--replicates", type=int, default=20)
     options = parser.parse_args()
     torch.set_num_threads(1)
     KEPT.mkdir(parents=True, exist_ok=True)

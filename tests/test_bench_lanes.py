@@ -82,7 +82,7 @@ def in_pairs(values: Tensor) -> list[tuple[Tensor, Tensor]]:
 
 TOGETHER = {
     "muc": experiment(("muc", 2), replicates=1),
-    "muc in batches": experiment(("muc", 3), replicates=1, iterations=3, initial=1),
+    "muc in batches": experiment(("muc", 3), replicates=1, iterations=3),
     "ucb_phi": experiment(("ucb_phi", 1), replicates=1, scale="rescaled", prior="recovered"),
     "kss, features of two kinds": experiment(
         ("kss", 2), functions=("griewank", "eggholder"), replicates=1, iterations=4
@@ -143,7 +143,8 @@ def test_equal_cells_give_equal_runs():
     ("rule", "m"), [("dueling_ucb", 2), ("bivariate_ei", 2), ("eiig", 2), ("ei", 2), ("dueling_thompson", 2)]
 )
 def test_lanes_of_other_rules_in_the_plane_are_each_as_alone(rule, m):
-    of = experiment((rule, m), functions=("levy", "trid", "sphere"), iterations=8)
+    # none of the smoothest: with variance 20,000 at lengthscale 4 rounding grows to 3e-5 in eight questions
+    of = experiment((rule, m), functions=("levy", "ursem_waves", "shubert"), iterations=8)
     together = run(of, cells_of(of))
     for lane, cell in enumerate(cells_of(of)):
         assert_alike(lane_of(together, lane), run(of, [cell]), atol=1e-5)
@@ -348,7 +349,7 @@ SAME = [
     ("ucb_phi", "binary", 1, "forrester", "likelihood", 7, 4, 7),
     ("thompson", "binary", 1, "trid", "likelihood", 11, 4, 7),
     ("muc", "duel", 2, "forrester", "likelihood", 7, 4, 7),
-    # with seed 28 sides are never swapped: a swapped duel has a noise of the other sign, which is another draw
+    # with seed 28 no sides are swapped: a swapped duel has a noise of the other sign, which is another draw
     ("kss", "duel", 2, "levy", "likelihood", 28, 4, 8),
     ("muc", "batch", 3, "gramacy_lee", "likelihood", 7, 4, 6),
     # learned from seven answers, from eight, and from these again after the ninth

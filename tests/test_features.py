@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from askwise.features import Features, FourierFeatures, HilbertFeatures, features
+from askwise.features import Features, FourierFeatures, HilbertFeatures, features, lanes_alike
 from askwise.kernels import Stationary, covariance, kernel
 from tensors import f64, seeded, uniform
 
@@ -360,3 +360,138 @@ def test_a_number_of_generators_that_is_not_that_of_the_lanes_is_refused():
     of = prior("matern32", torch.full((3, 1), 0.1, dtype=torch.float64))
     with pytest.raises(ValueError, match="generators must be one, or one for each of the 3 lanes; got 2"):
         features(of, 3, limit=64, generators=[seeded(0), seeded(1)])
+
+
+# functions of shared points, and slopes
+
+LANES = {
+    "no lanes": ([0.4, 0.9], 2.0),
+    "one kernel": ([[0.4, 0.9]] * 4, [2.0] * 4),
+    "one lengthscale, other variances": ([[0.4, 0.9]] * 4, [2.0, 0.1, 2.0, 30.0]),
+    "other lengthscales, one variance": ([[0.4, 0.9], [0.9, 0.4], [0.4, 0.9], [3.0, 3.0]], [2.0] * 4),
+    "all different": ([[0.4, 0.9], [0.3, 0.3], [5.0, 0.5], [1.0, 1.0]], [1.0, 2.0, 3.0, 4.0]),
+}
+each_lanes = pytest.mark.parametrize(("lengthscale", "variance"), LANES.values(), ids=list(LANES))
+
+
+def shared_basis(kind: str, of: Stationary, d: int) -> Features:
+    """Features as draws have them: frequencies are the same in all lanes, up to the lengthscale."""
+    if kind == "hilbert":
+        return features(of, d, tolerance=0.01)
+    return FourierFeatures(of.spectral_draws(20, d, seeded(), torch.Size()), of.outputscale)
+
+
+@each_kind
+@each_name
+@each_lanes
+@pytest.mark.parametrize("count", [1, 9])
+def test_functions_at_shared_points_are_those_of_the_features_lane_by_lane(
+    kind, name, lengthscale, variance, count
+):
+    of = prior(name, f64(lengthscale), f64(variance))
+    basis, x = shared_basis(kind, of, 2), dense(2)[::5]
+    weights = torch.randn(count, *of.lanes, basis.count, generator=seeded(3), dtype=torch.float64)
+    found = basis.shared(x, weights)
+    assert found.shape == (count, *of.lanes, len(x))
+    phi = basis(x).expand(*of.lanes, len(x), basis.count)
+    want = torch.einsum("...qm,s...m->s...q", phi, weights)
+    torch.testing.assert_close(found, want, rtol=1e-10, atol=1e-10)
+
+
+@each_kind
+@pytest.mark.parametrize("d", [1, 3, 4])
+@pytest.mark.parametrize("count", [2, 5])
+def test_few_and_many_functions_at_shared_points_are_sums_of_features_in_any_dimension(kind, d, count):
+    basis, x = shared_basis(kind, prior("se", 0.9), d), dense(d)[:40]
+    weights = torch.randn(count, basis.count, generator=seeded(), dtype=torch.float64)
+    torch.testing.assert_close(basis.shared(x, weights), weights @ basis(x).mT, rtol=1e-10, atol=1e-10)
+
+
+@each_kind
+def test_lanes_with_the_same_features_are_put_together_and_no_others(kind):
+    lengthscale, variance = [[0.4], [0.4], [0.4], [0.5], [0.4]], [1.0, 2.0, 1.0, 1.0, 2.0]
+    of = prior("se", f64(lengthscale), f64(variance))
+    groups = [group.tolist() for group in shared_basis(kind, of, 1).alike]
+    assert sorted(groups) == [[0, 2], [1, 4], [3]]
+
+
+def test_lanes_that_draw_their_own_frequencies_are_not_put_together():
+    of = prior("se", torch.full((3, 1), 0.1, dtype=torch.float64))
+    assert len(small_basis("fourier", of, 2).alike) == 3
+    assert len(shared_basis("fourier", of, 2).alike) == 1
+
+
+def slope_by_autograd(basis: Features, weights: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    x = x.detach().requires_grad_()
+    value = basis.combined(x, weights[..., None])[..., 0]
+    return value.detach(), torch.autograd.grad(value.sum(), x)[0]
+
+
+@each_kind
+@each_name
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+@pytest.mark.parametrize("lanes", [False, True])
+def test_slopes_of_functions_are_those_of_autograd(kind, name, d, lanes):
+    lengthscale = f64([[1.0, 2.0, 3.0, 4.0], [2.0, 1.5, 1.0, 6.0]])[:, :d]
+    of = prior(name, lengthscale, f64([2.0, 0.5])) if lanes else prior(name, lengthscale[0], 2.0)
+    basis = shared_basis(kind, of, d) if kind == "fourier" else features(of, d, 0.2, generators=seeded())
+    assert isinstance(basis, HilbertFeatures if kind == "hilbert" else FourierFeatures)
+    weights = torch.randn(3, *of.lanes, basis.count, generator=seeded(), dtype=torch.float64)
+    x = torch.cat([uniform(3, *of.lanes, 4, d), f64(1).expand(3, *of.lanes, 1, d)], -2)
+    before = x.clone(), weights.clone()
+    value, slope = basis.sloped(weights)(x)
+    want = slope_by_autograd(basis, weights, x)
+    torch.testing.assert_close(value, want[0], rtol=1e-10, atol=1e-11)
+    torch.testing.assert_close(slope, want[1], rtol=1e-9, atol=1e-10)
+    assert torch.equal(before[0], x)
+    assert torch.equal(before[1], weights)
+
+
+def test_lanes_are_alike_if_all_have_hilbert_features_or_none_has():
+    short, long = [0.004, 0.004], [0.5, 0.5]
+    mixed = prior("matern32", f64([long, short, long, short]), f64([1.0, 2.0, 3.0, 4.0]))
+    assert [group.tolist() for group in lanes_alike(mixed, 2)] == [[0, 2], [1, 3]]
+    for lengthscale in (short, long):
+        of = prior("matern32", f64([lengthscale] * 3))
+        assert [group.tolist() for group in lanes_alike(of, 2)] == [[0, 1, 2]]
+        kind = FourierFeatures if lengthscale == short else HilbertFeatures
+        assert isinstance(features(of, 2, generators=seeded()), kind)
+
+
+def test_without_lanes_there_is_nothing_to_tell_apart():
+    assert lanes_alike(prior("se", [0.004, 0.004]), 2) == []
+    assert lanes_alike(covariance(gpytorch.kernels.RQKernel().double()), 2) == []
+
+
+def test_lanes_are_told_apart_by_the_tolerance_and_the_limit_that_are_asked_for():
+    of = prior("se", f64([[0.1], [3.0]]))
+    assert len(lanes_alike(of, 2)) == 1
+    assert len(lanes_alike(of, 2, limit=50)) == 2
+
+
+@each_name
+def test_features_made_before_are_not_taken_for_those_of_another_variance_or_kernel(name):
+    x = dense(1)[::4]
+    for variance in (1.0, 25.0, 0.01, 25.0):
+        for lengthscale in (0.37, 0.38):
+            of = prior(name, lengthscale, variance)
+            assert largest_error(features(of, 1), of, x) < 1e-3
+    together = prior(name, f64([[0.37], [0.37], [0.38]]), f64([25.0, 0.01, 1.0]))
+    assert largest_error(features(together, 1), together, x) < 1e-3
+
+
+def test_features_made_before_are_not_taken_for_those_of_another_dimension_tolerance_or_limit():
+    of = prior("se", 0.37)
+    assert features(of, 1).index.shape[-1] == 1
+    assert features(of, 2).index.shape[-1] == 2
+    assert stated(features(of, 2, tolerance=1e-2)) == 1e-2
+    assert stated(features(of, 2, tolerance=1e-4)) == 1e-4
+    assert features(of, 2, limit=40).count <= 40 < features(of, 2).count
+
+
+def test_features_made_where_nothing_is_differentiated_can_be_differentiated_later():
+    of = prior("se", 0.371)
+    with torch.inference_mode():
+        features(of, 1)
+    x = f64([[0.2], [0.7]]).requires_grad_()
+    assert torch.autograd.gradcheck(features(of, 1), x)

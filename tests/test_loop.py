@@ -263,3 +263,85 @@ def test_a_rule_object_with_other_settings_asks_otherwise():
     bold, shy = (asked(answers(), f"ucb_phi(beta={beta})", 1).points for beta in (5.0, 0.0))
     assert isinstance(parse("ucb_phi(beta=5)"), Rule)
     assert (bold - shy).abs().max() > 0.01
+
+
+# the point believed best
+
+IDENTIFIED = [("ucb_phi", 1), ("random", 1), ("muc", 2), ("kss", 2), ("random", 2), ("random", 3)]
+
+
+def assert_best(belief: Belief, optimum: Tensor, m: int) -> None:
+    """No point of a grid, nor any that was asked about, is better: in mean, or in chance of a yes."""
+    axis = torch.linspace(0, 1, 101, dtype=torch.float64)
+    x = torch.cat([torch.cartesian_prod(axis, axis), belief.data.points])
+    value = belief.success_probability if m == 1 else belief.mean
+    assert value(optimum).item() >= value(x).max() - 1e-6
+
+
+@pytest.mark.parametrize(("text", "m"), IDENTIFIED)
+def test_the_point_believed_best_is_found_and_the_question_stays_the_same(text, m):
+    data = answers(8)
+    plain, identified = (asked(data, text, m, identify=identify) for identify in (False, True))
+    assert plain.optimum is None
+    assert identified.optimum.shape == (1, 2)
+    assert torch.equal(plain.points, identified.points)
+    assert_best(identified.belief, identified.optimum, m)
+
+
+def test_the_point_of_highest_mean_and_that_likeliest_to_get_a_yes_are_two():
+    # a few answers say yes at the left and nothing at the right, where a kernel of high variance hopes
+    data = aw.Data.binary([[0.1], [0.12], [0.14], [0.9], [0.95]], [1, 1, 0, 1, 0])
+    kernel = aw.kernel("se", 0.2, 9.0)
+    yes_no, duel = (asked(data, "random", m, kernel, identify=True) for m in (1, 2))
+    x = torch.linspace(0, 1, 2001, dtype=torch.float64)[:, None]
+    mean, var = yes_no.belief.moments(x)
+    likeliest, highest = x[(mean / (1 + var).sqrt()).argmax()], x[mean.argmax()]
+    assert (likeliest - highest).abs() > 0.01
+    torch.testing.assert_close(yes_no.optimum[0], likeliest, rtol=0, atol=1e-3)
+    torch.testing.assert_close(duel.optimum[0], highest, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize(("text", "m"), [("ucb_phi", 1), ("muc", 2), ("random", 3)])
+@pytest.mark.parametrize("lanes", [3, 10])
+def test_each_lane_has_the_point_believed_best_that_it_has_alone(text, m, lanes):
+    data, kernel = answers(3, (lanes,)), aw.kernel("se", 0.2 + uniform(lanes, 2))
+    sources = [generator("lane", k) for k in range(lanes)]
+    together = asked(data, text, m, kernel, sources, identify=True)
+    assert together.optimum.shape == (lanes, 1, 2)
+    sources = [generator("lane", k) for k in range(lanes)]
+    assert torch.equal(together.points, asked(data, text, m, kernel, sources).points)
+    for k in {0, lanes - 2, lanes - 1}:
+        alone = asked(data.select(k), text, m, kernel[k], generator("lane", k), identify=True)
+        torch.testing.assert_close(together.optimum[k], alone.optimum, rtol=0, atol=1e-5)
+        assert_best(alone.belief, alone.optimum, m)
+
+
+def test_what_was_looked_for_before_is_not_taken_for_something_else():
+    data = aw.Data.binary([[0.1], [0.12], [0.14], [0.9], [0.95]], [1, 1, 0, 1, 0])
+    one, other = (aw.infer(data, aw.kernel("se", 0.2, variance)) for variance in (9.0, 1.0))
+    search = Search.around(one, generator(0))
+    found = [look(belief) for belief in (one, other) for look in (search.champion, search.likeliest)]
+    anew = [Search.around(one, generator(0)) for _ in range(4)]
+    fresh = [anew[0].champion(one), anew[1].likeliest(one), anew[2].champion(other), anew[3].likeliest(other)]
+    assert all(torch.equal(*pair) for pair in zip(found, fresh, strict=True))
+    assert len(torch.cat(found).unique(dim=0)) == 4
+
+
+def test_a_rule_that_asks_about_the_point_believed_best_has_it_looked_for_once(monkeypatch):
+    searches, argmax = [], Search.argmax
+
+    def counted(self: Search, *given: object, **options: object) -> Tensor:
+        searches.append(given)
+        return argmax(self, *given, **options)
+
+    monkeypatch.setattr(Search, "argmax", counted)
+    query = asked(answers(), "muc", 2, identify=True)
+    assert len(searches) == 2  # the champion and its challenger
+    assert torch.equal(query.optimum[0], query.points[0])
+
+
+def test_without_answers_there_is_a_point_believed_best_too():
+    nothing = aw.Data.binary(torch.zeros(0, 2), torch.zeros(0))
+    query = asked(nothing, "random", 2, identify=True)
+    assert query.optimum.shape == (1, 2)
+    assert ((query.optimum >= 0) & (query.optimum <= 1)).all()

@@ -385,3 +385,56 @@ def test_slopes_of_draws_are_those_of_autograd(d, kind, lanes):
     torch.testing.assert_close(slope, want, rtol=1e-9, atol=1e-11)
     assert not value.requires_grad
     assert not slope.requires_grad
+
+
+PRIORS = {
+    "one kernel": (0.3, 2),
+    "lengthscales of their own": (f64([[0.3, 0.6], [0.3, 0.6], [0.9, 0.2]]), 2),
+    "random features": (0.3, 6),
+    "random features of their own": (f64([[0.3], [0.3], [0.5]]).expand(3, 6), 6),
+}
+each_prior = pytest.mark.parametrize(("lengthscale", "d"), PRIORS.values(), ids=list(PRIORS))
+
+
+@each_method
+@each_prior
+@pytest.mark.parametrize("count", [1, 6])
+def test_points_expanded_over_draws_and_lanes_have_the_values_of_copied_ones(method, lengthscale, d, count):
+    path = draw(believed(answers("mixed", (3,), d=d), "matern32", lengthscale), count, seeded(), method)
+    x = uniform(5, d)
+    expanded = x.expand(count, 3, 5, d)
+    want = path(expanded.clone())  # each draw its own points, which happen to be the same
+    for same in (x, x.expand(3, 5, d), expanded):
+        torch.testing.assert_close(path(same), want, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(path(x.expand(3, 5, d).clone()), want, rtol=1e-9, atol=1e-9)
+
+
+def test_points_expanded_over_draws_alone_are_not_taken_for_shared_ones():
+    path, x = draw(believed(answers("mixed", (3,))), 4, seeded()), uniform(3, 5, 1)
+    want = path(x.expand(4, 3, 5, 1).clone())
+    torch.testing.assert_close(path(x.expand(4, 3, 5, 1)), want, rtol=1e-9, atol=1e-9)
+    assert (want[:, 0] - want[:, 1]).abs().min() > 1e-6
+
+
+def test_without_lanes_expanded_points_have_the_values_of_copied_ones():
+    path, x = draw(believed(answers("mixed", d=2)), 6, seeded()), uniform(5, 2)
+    copied = path(x.expand(6, 5, 2).clone())
+    torch.testing.assert_close(path(x.expand(6, 5, 2)), copied, rtol=1e-9, atol=1e-9)
+
+
+def test_shared_points_can_be_differentiated():
+    path = draw(believed(answers("mixed", (3,))), 4, seeded())
+    x = uniform(5, 1).requires_grad_()
+    assert torch.autograd.gradcheck(path, x)
+    slope = torch.autograd.grad(path(x.expand(3, 5, 1)).sum(), x)[0]
+    torch.testing.assert_close(slope, path.with_slope(x.detach().expand(4, 3, 5, 1))[1].sum((0, 1)))
+
+
+def test_frequencies_are_the_same_for_everyone_and_weights_are_not():
+    about = believed(answers("mixed", (2,), d=6), "matern32")
+    one, other = (draw(about, 1, [seeded(seed), seeded(seed + 1)]) for seed in (1, 5))
+    assert isinstance(one.features, FourierFeatures)
+    assert isinstance(other.features, FourierFeatures)
+    assert torch.equal(one.features.frequencies, other.features.frequencies)
+    assert (one.weights - other.weights).abs().min() > 0
+    assert (one.weights[:, 0] - one.weights[:, 1]).abs().min() > 0

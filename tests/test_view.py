@@ -469,5 +469,6 @@ def test_a_rule_searches_a_logarithm_if_it_says_so(text):
 
     rule = parse(text)
     m = 1 if "binary" in rule.asks else 2
-    rule.ask(belief, m, Watched(**vars(Search.around(belief, seeded()))))
+    around = Search.around(belief, seeded())
+    rule.ask(belief, m, Watched(around.lanes, around.source, around.warm))
     assert any(seen) == (hasattr(rule, "log_score") or text in ("eubo", "hallucination_believer"))
