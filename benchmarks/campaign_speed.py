@@ -1,6 +1,6 @@
 """How fast campaigns are here: every rule, on a CPU core and on a GPU, and what the paper's experiments take.
 
-    python benchmarks/campaign_speed.py            # three minutes; prints the table
+    python benchmarks/campaign_speed.py            # two minutes; prints the table
 
 Cost is counted in lane-iterations: one question of one run, inferred, judged and chosen.  Each rule is timed
 in the middle of its runs, after half of its questions at random, on one function of each number of
