@@ -44,29 +44,32 @@ TIE = 1e-5  # of the range of a score: what inference and search leave open
 
 INTRODUCTION = """# Committed results, spot-checked on a CPU
 
-`python benchmarks/spot.py`: of each experiment in `results/`, some cells (a rule on a function) drawn by a fixed
-seed, each of another rule as far as there are so many, were computed again on one thread of {here}.
-Rules that draw f ({draws}) were checked on functions of up to {most} dimensions, since draws in more take long on
-a CPU; they, batches and learned kernels with half as many runs.
+`python benchmarks/spot.py`: of each experiment in `results/`, some cells (a rule on a function) drawn by a
+fixed seed, each of another rule as far as there are so many, were computed again on one thread of {here}.
+Rules that draw f ({draws}) were checked on functions of up to {most} dimensions, since draws in more take long
+on a CPU; they, batches and learned kernels with half as many runs.
 
-*Asks the same*: the first run of each cell is committed with all its questions. The columns say which question (of
-how many) is the first to differ by more than 1e-6 and by more than 1e-3 in some coordinate of the unit cube, which
-answer is the first to differ, and the largest difference before questions part by 1e-3.
-*Gap*: how much better by the rule's own score the CPU's question is than the committed one where they part, given
-the answers that both had until then. The unit is the range of the better half of scores over the cube, of which
-the search itself neglects 1e-7 and inference, which stops at a tolerance of 1e-5, somewhat more.
-*Ends the same*: runs whose score is the same after every question, and runs whose final score is the same (to
-1e-4 of it or of the range of the committed ones), of the runs computed; then medians of final scores, and
-two-sided Mann-Whitney p against the same runs and against all committed ones.
+*Asks the same*: the first run of each cell is committed with all its questions. The columns say which
+question (of how many) is the first to differ by more than 1e-6 and by more than 1e-3 in some coordinate of
+the unit cube, which answer is the first to differ, and the largest difference before questions part by
+1e-3.
+*Gap*: how much better by the rule's own score the CPU's question is than the committed one where they part,
+given the answers that both had until then. The unit is the range of the better half of scores over the
+cube, of which the search itself neglects 1e-7 and inference, which stops at a tolerance of 1e-5, somewhat
+more.
+*Ends the same*: runs whose score is the same after every question, and runs whose final score is the same
+(to 1e-4 of it or of the range of the committed ones), of the runs computed; then medians of final scores,
+and two-sided Mann-Whitney p against the same runs and against all committed ones.
 """
 WHY = """
 ## Why questions part
 
-Both computers do the same arithmetic in another order, so a mean or a slope differs in its last digits. That moves a
-maximum by 1e-8 or less, and such differences do not grow by themselves: the next search starts from the same Sobol
-points and ends in the same maximum. Now and then two maxima far apart (mirror images of each other, say) score alike
-to within what search and inference leave open, and each computer takes another one. From then on the answers are to
-another question and the runs go separate ways, each as good a sample of the rule as the other.
+Both computers do the same arithmetic in another order, so a mean or a slope differs in its last digits.
+That moves a maximum by 1e-8 or less, and such differences do not grow by themselves: the next search starts
+from the same Sobol points and ends in the same maximum. Now and then two maxima far apart (mirror images of
+each other, say) score alike to within what search and inference leave open, and each computer takes another
+one. From then on the answers are to another question and the runs go separate ways, each as good a sample
+of the rule as the other.
 """
 
 
@@ -175,7 +178,7 @@ def _p(some: np.ndarray, others: np.ndarray) -> float:
     return float(mannwhitneyu(some, others).pvalue)
 
 
-def gap(  # noqa: PLR0913
+def gap(
     experiment: Experiment, cell: Cell, here: Trace, there: Trace, at: int, beyond: float = NOTICED
 ) -> float | None:
     """By how much question ``at`` scores higher here than there, under what was believed before.
@@ -228,8 +231,10 @@ def section(experiment: Experiment, about: dict[str, list[str]], found: Sequence
     there = "; ".join(f"{name} {', '.join(about[name])}".strip() for name in ("hardware", "torch", "python"))
     lines = [
         f"\n## {experiment.name}\n\nCommitted: {there}. Here: {sum(one.seconds for one in found):.0f} s.\n",
-        "| rule | function | dimensions | 1e-6 | 1e-3 | answer | before | gap | same all along, at the end "
-        "| medians: here, same runs, all | p: same runs, all | seconds |",
+        (
+            "| rule | function | dimensions | 1e-6 | 1e-3 | answer | before | gap "
+            "| same all along, at the end | medians: here, same runs, all | p: same runs, all | seconds |"
+        ),
         "|" + " --- |" * 12,
     ]
     for one in found:
@@ -240,8 +245,8 @@ def section(experiment: Experiment, about: dict[str, list[str]], found: Sequence
             f"{x:.4g}" for x in one.medians
         )
         lines.append(
-            f"| `{one.arm}` | {one.function} | {FUNCTIONS[one.function].dim} | {firsts} | {one.largest:.0e} | "
-            f"{one.gaps} | {ends} | {one.p[0]:.2g}, {one.p[1]:.2g} | {one.seconds:.0f} |"
+            f"| `{one.arm}` | {one.function} | {FUNCTIONS[one.function].dim} | {firsts} | {one.largest:.0e} "
+            f"| {one.gaps} | {ends} | {one.p[0]:.2g}, {one.p[1]:.2g} | {one.seconds:.0f} |"
         )
     return "\n".join([*lines, "", verdict(found)])
 
