@@ -46,8 +46,8 @@ INTRODUCTION = """# Committed results, spot-checked on a CPU
 
 `python benchmarks/spot.py`: of each experiment in `results/`, some cells (a rule on a function) drawn by a
 fixed seed, each of another rule as far as there are so many, were computed again on one thread of {here}.
-Rules that draw f ({draws}) were checked on functions of up to {most} dimensions, since draws in more take long
-on a CPU; they, batches and learned kernels with half as many runs.
+Rules that draw f ({draws}) were checked on functions of up to {most} dimensions, since draws in more take
+long on a CPU; they, batches and learned kernels with half as many runs.
 
 *Asks the same*: the first run of each cell is committed with all its questions. The columns say which
 question (of how many) is the first to differ by more than 1e-6 and by more than 1e-3 in some coordinate of
