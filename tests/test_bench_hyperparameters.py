@@ -241,6 +241,7 @@ def empty_cache():
 
 
 @pytest.mark.usefixtures("empty_cache")
+@pytest.mark.slow
 def test_what_the_command_writes_is_what_is_read(tmp_path, monkeypatch):
     likelihood.main([*SMALL, "--out", str(tmp_path / "likelihood.csv")])
     monkeypatch.setattr(hyperparameters, "TABLES", tmp_path)
