@@ -20,8 +20,8 @@ from askwise.bench.lanes import Cell, run
 
 NAMES = ("bbo", "pbo", "batch")
 TYPICAL = {1: "gramacy_lee", 2: "ursem_waves", 3: "hartmann3", 4: "hartmann4", 6: "hartmann6"}
-LANES = {"cpu": 8, "cuda": 1024}
-STEPS = 2
+LANES = {"cpu": 20, "cuda": 1024}
+STEPS = 1
 
 
 def seconds(experiment: Experiment, arm: Arm, function: str, device: str, lanes: int) -> float:
@@ -47,7 +47,7 @@ def measured(device: str, budget: float) -> None:
                 if time.monotonic() - began > budget:  # what is not measured counts like the last
                     costs[d] = costs[max(costs)] if costs else float("nan")
                 else:
-                    costs[d] = seconds(experiment, arm, function, device, LANES[device] if d < 3 else 8)
+                    costs[d] = seconds(experiment, arm, function, device, LANES[device] if d < 3 else 20)
             mean = sum(weights[d] * cost for d, cost in costs.items()) / sum(weights.values())
             hours = mean * experiment.iterations_of_lanes / len(experiment.arms) / 3600
             total += hours

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from askwise.belief import Belief
 from askwise.search import Search
@@ -32,9 +33,15 @@ class Pairs:
     def of(cls, belief: Belief, x: Float[Tensor, "*g m d"]) -> "Pairs":
         """The pairs of the points of each group."""
         mean, cov = belief.joint(x)
-        alone = cov.diagonal(dim1=-2, dim2=-1)
+        alone, m = cov.diagonal(dim1=-2, dim2=-1), x.shape[-2]
         var = (alone[..., :, None] + alone[..., None, :] - cov - cov.mT).clamp_min(0)
-        return cls(var, epistemic_variance(mean[..., :, None] - mean[..., None, :], var))
+        # the doubt, nearly all of the work, is the same both ways round, and nil of a point and itself
+        one, other = torch.triu_indices(m, m, 1, device=x.device)
+        apart = mean.index_select(-1, one) - mean.index_select(-1, other)
+        doubt = epistemic_variance(apart, var.flatten(-2).index_select(-1, one * m + other))
+        place = torch.zeros(m, m, dtype=torch.long, device=x.device)
+        place[one, other] = place[other, one] = torch.arange(1, len(one) + 1, device=x.device)
+        return cls(var, pad(doubt, (1, 0)).index_select(-1, place.flatten()).unflatten(-1, (m, m)))
 
     def among(self, members: Int[Tensor, "*h k"]) -> "Pairs":
         """The pairs of some members only, by index [.., *g, t, k]: t choices for each of these groups."""

@@ -137,7 +137,7 @@ def _decoupled_update(belief: Belief, basis: Features, weights: Tensor, generato
     noise of covariance :math:`I - F^\top K F` in the place of :math:`F^\top (f_0 - f)`.
     """
     data, factor, count = belief.data, belief.factor, weights.shape[-1]
-    before, K = basis(data.points) @ weights, belief.prior.cross(data.points, data.points)
+    before, K = basis.combined(data.points, weights), belief.prior.cross(data.points, data.points)
     sites = bool(belief.tau.any())
     normals = randn(generators, data.lanes, data.n if sites else factor.shape[-1], count, like=weights)
     if data.noise.any():  # what a noisy copy of a point was, not f, is what the sites look at

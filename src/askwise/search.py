@@ -26,7 +26,7 @@ from askwise.seeds import Generators, rand, randn
 
 __all__ = ["Search", "Sloped", "with_slope"]
 
-_POINTS_AT_ONCE = {"cpu": 2**9, "cuda": 2**16}  # more do not fit the cache, or the memory
+_POINTS_AT_ONCE = {"cpu": 2**12, "cuda": 2**16}  # more do not fit the cache, or the memory
 _ROWS_AT_ONCE = 2**10  # of a matrix of distances
 _WARM, _NEAR = 32, 0.05  # warm points: so many of the best asked about, and some so far from them
 _CANDIDATES, _STARTS = 128, 8  # Sobol points and starts, for each dimension (and one more)

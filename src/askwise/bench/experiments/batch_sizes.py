@@ -11,9 +11,8 @@ EXPERIMENT = Experiment(
     about="What larger batches bring, and whether it pays to choose their members so that they tell "
     "different things (muc_joint).  All comparisons of a batch are answered.",
     arms=tuple(Arm(rule, m, f"{rule} m={m}") for m in SIZES for rule in RULES),
-    functions=("holder_table", "ursem_waves", "levy", "goldstein_price"),
-    replicates=10,
-    iterations=15,
+    replicates=20,
+    iterations=30,
     initial=2,
     scale="standardised",
     prior="likelihood",

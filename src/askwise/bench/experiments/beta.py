@@ -1,7 +1,6 @@
 """How much the weight of doubt matters."""
 
 from askwise.bench.experiments.base import Arm, Experiment
-from askwise.bench.functions import FUNCTIONS
 
 WEIGHTS = {"ucb_phi": ("0.5", "1.0", None, "5.0"), "ucb_f": ("0.5", None, "2.33", "5.0")}
 """Values of beta; None is the paper's, 2.33 for UCB_Phi and 1 for UCB_f."""
@@ -14,13 +13,11 @@ ARMS = tuple(
 EXPERIMENT = Experiment(
     name="beta",
     title="Sensitivity to beta",
-    about="The two upper credible bounds with other weights of doubt, on the functions of two dimensions and "
-    "with the kernels of bbo.",
+    about="The two upper credible bounds with other weights of doubt, with the kernels of bbo.",
     arms=ARMS,
-    replicates=20,
+    replicates=30,
     iterations=100,
     initial=2,
     scale="standardised",
     prior="likelihood",
-    functions=tuple(name for name, function in FUNCTIONS.items() if function.dim == 2),
 ).registered()
