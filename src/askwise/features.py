@@ -59,6 +59,8 @@ class Features(ABC):
         self, x: Float[Tensor, "q d"], weights: Float[Tensor, "count *lane m"]
     ) -> Float[Tensor, "count *lane q"]:
         """Functions of all lanes at points that they share: features are made once for each kernel."""
+        if x.is_cuda and self._hardly_shared(weights):  # one by one the kernels would be waited for
+            return self.combined(x, weights.movedim(0, -1)).movedim(-1, 0)
         if not self.lanes:
             flat, fitting = weights.flatten(0, -2), max(1, _ENTRIES_IN_CACHE // self.count)
             parts = [x] if x.is_cuda else x.split(fitting)
@@ -68,6 +70,11 @@ class Features(ABC):
             own = self.select(int(lanes[0]))
             found[:, lanes] = own.shared(x, weights[:, lanes, : own.count])
         return found
+
+    def _hardly_shared(self, weights: Float[Tensor, "count *lane m"]) -> bool:
+        """Whether there are few functions for each kernel."""
+        kernels = len(self.alike) if self.lanes else 1
+        return math.prod(weights.shape[:-1]) <= _FEW_FUNCTIONS * kernels
 
     @property
     @abstractmethod
@@ -275,11 +282,11 @@ class HilbertFeatures(Features):
         self, x: Float[Tensor, "q d"], weights: Float[Tensor, "count *lane m"]
     ) -> Float[Tensor, "count *lane q"]:
         """The same for all lanes at points that they share; few functions by products along the grid."""
-        if self.lanes or math.prod(weights.shape[:-1]) > _FEW_FUNCTIONS:
-            return super().shared(x, weights)
-        return self._along_grid(x, weights)
+        return self._along_grid(x, weights) if self._hardly_shared(weights) else super().shared(x, weights)
 
-    def _along_grid(self, x: Float[Tensor, "*b q d"], weights: Float[Tensor, "*e m"]) -> Float[Tensor, "*c q"]:
+    def _along_grid(
+        self, x: Float[Tensor, "*b q d"], weights: Float[Tensor, "*e m"]
+    ) -> Float[Tensor, "*c q"]:
         """One function a batch of points, by products of one dimension's sines after another."""
         sines = [self._angles(x, k)[0].sin() for k in range(x.shape[-1])]
         first = _along_first(sines[0], self._on_grid(weights), len(sines))

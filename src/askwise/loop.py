@@ -19,7 +19,7 @@ __all__ = ["Query", "ask", "check_size", "next_query"]
 
 _TOLERANCE = 1e-5  # of EP: with 80 duels means are then exact to 2e-6, and a sixth of the sweeps is saved
 _TWINS, _DRAWS = 1e-6, 64  # settings closer than this are one and the same to a person
-_LANES_AT_ONCE = 64  # on a CPU; with 8 most rules take half as long again for each, with more the cache is full
+_LANES_AT_ONCE = 64  # on a CPU: with 8 most rules take half as long again for each
 
 
 @dataclass(frozen=True)
