@@ -244,9 +244,10 @@ def section(experiment: Experiment, about: dict[str, list[str]], found: Sequence
         ends = f"{one.same_throughout}, {one.same_end} of {one.runs} | " + ", ".join(
             f"{x:.4g}" for x in one.medians
         )
+        gaps = ", ".join(f"{value:.0e}" for value in dict.fromkeys(one.gaps) if value is not None)
         lines.append(
             f"| `{one.arm}` | {one.function} | {FUNCTIONS[one.function].dim} | {firsts} | {one.largest:.0e} "
-            f"| {one.gaps} | {ends} | {one.p[0]:.2g}, {one.p[1]:.2g} | {one.seconds:.0f} |"
+            f"| {gaps} | {ends} | {one.p[0]:.2g}, {one.p[1]:.2g} | {one.seconds:.0f} |"
         )
     return "\n".join([*lines, "", verdict(found)])
 

@@ -408,6 +408,26 @@ def test_few_and_many_functions_at_shared_points_are_sums_of_features_in_any_dim
 
 
 @each_kind
+@each_lanes
+@pytest.mark.parametrize("count", [1, 9])
+@pytest.mark.parametrize("own", [False, True], ids=["points of all lanes", "points of each lane"])
+def test_few_and_many_functions_are_sums_of_features(kind, lengthscale, variance, count, own):
+    of = prior("se", f64(lengthscale), f64(variance))
+    basis, x = shared_basis(kind, of, 2), uniform(*of.lanes, 7, 2) if own else uniform(7, 2)
+    weights = torch.randn(*of.lanes, basis.count, count, generator=seeded(), dtype=torch.float64)
+    torch.testing.assert_close(basis.combined(x, weights), basis(x) @ weights, rtol=1e-10, atol=1e-10)
+
+
+@each_kind
+def test_more_shared_points_than_fit_the_cache_are_taken_in_parts(kind, monkeypatch):
+    basis, x = shared_basis(kind, prior("se", 0.9), 2), dense(2)
+    weights = torch.randn(9, basis.count, generator=seeded(), dtype=torch.float64)
+    for entries in (1, 10 * basis.count):
+        monkeypatch.setattr("askwise.features._ENTRIES_IN_CACHE", entries)
+        torch.testing.assert_close(basis.shared(x, weights), weights @ basis(x).mT, rtol=1e-10, atol=1e-10)
+
+
+@each_kind
 def test_lanes_with_the_same_features_are_put_together_and_no_others(kind):
     lengthscale, variance = [[0.4], [0.4], [0.4], [0.5], [0.4]], [1.0, 2.0, 1.0, 1.0, 2.0]
     of = prior("se", f64(lengthscale), f64(variance))
@@ -423,7 +443,7 @@ def test_lanes_that_draw_their_own_frequencies_are_not_put_together():
 
 def slope_by_autograd(basis: Features, weights: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     x = x.detach().requires_grad_()
-    value = basis.combined(x, weights[..., None])[..., 0]
+    value = (basis(x) @ weights[..., None])[..., 0]
     return value.detach(), torch.autograd.grad(value.sum(), x)[0]
 
 

@@ -30,6 +30,7 @@ from askwise.loop import next_query
 from askwise.rules import RULES, Asks, Rule, parse
 from askwise.search import Search
 from askwise.seeds import generator
+from askwise.uncertainty import decompose
 from tensors import f64, seeded, uniform
 
 SIZE = {Asks.BINARY: 1, Asks.DUEL: 2, Asks.BATCH: 3}
@@ -294,6 +295,14 @@ def test_the_total_of_muc_joint_is_the_determinant_over_the_duels_with_the_first
     belief, x = told(mixed()), uniform(m, 2, seed=m)
     got = parse("muc_joint").total(Pairs.of(belief, x))
     torch.testing.assert_close(got, information_of_batch(belief, x), rtol=1e-8, atol=1e-10)
+
+
+def test_doubts_of_pairs_are_those_of_their_duels_both_ways_round():
+    belief, x = told(mixed((2,))), uniform(3, 2, 4, 2, seed=8)
+    pairs = Pairs.of(belief, x)
+    for i, j in itertools.product(range(4), repeat=2):
+        duel = decompose(belief, x[..., i, None, :], x[..., j, None, :])
+        torch.testing.assert_close(pairs.doubt[..., i, j], duel.epistemic[..., 0], rtol=1e-8, atol=1e-14)
 
 
 def test_the_total_of_muc_joint_is_to_first_order_the_sum_of_the_doubts_about_the_first():

@@ -27,6 +27,7 @@ from askwise.uncertainty import (
     log_epistemic_variance,
     mutual_information,
 )
+from tensors import seeded, uniform
 
 mp = MPContext()  # our own: the precision of others stays as it is
 mp.dps = 60
@@ -162,6 +163,14 @@ def test_epistemic_variance_keeps_twelve_digits():
     exact = [EXACT[epistemic_variance](*point) for point in NEAR]
     assert_relative(at(epistemic_variance, NEAR), exact, 1e-12, NEAR)
     assert_relative(at(epistemic_variance, NEAR), exact, 2e-14, NEAR)  # "measured: 1e-14"
+
+
+def test_more_doubts_than_fit_the_cache_are_those_of_each(monkeypatch):
+    mean, var = 3 * torch.randn(7, 11, generator=seeded(), dtype=torch.float64), 9 * uniform(7, 11)
+    want = epistemic_variance(mean, var), log_epistemic_variance(mean, var)
+    monkeypatch.setattr("askwise.uncertainty._AT_ONCE", 10)
+    torch.testing.assert_close((epistemic_variance(mean, var), log_epistemic_variance(mean, var)), want)
+    assert torch.autograd.gradcheck(epistemic_variance, (mean.requires_grad_(), var.requires_grad_()))
 
 
 def test_log_epistemic_variance_is_absolutely_accurate_near_zero():
