@@ -13,6 +13,7 @@ Objective = Callable[[Tensor], tuple[Tensor, Tensor]]
 _ENOUGH = 1e-4  # share of the predicted decrease that a step must bring (Armijo)
 _HOPE = 3.0  # a lane goes on if so many times the gain it can expect would make it the best
 _FASTER = 4.0
+_MANY = 256  # lanes of which it pays to leave out those that are done
 _FLAT = 1e-200  # a curvature below it is taken for negative
 _SHORTEST = 1e-6  # share of the first try below which a direction is given up
 
@@ -60,7 +61,7 @@ def minimize(  # noqa: PLR0913
                 rivals = replace(rivals, count=rivals.left)
             if not lanes.look(gradient_tolerance, 1 if rivals is None else rivals.count):
                 break
-            lanes.step(value_tolerance)
+            lanes.step(value_tolerance, 1 if rivals is None else rivals.count)
         if rivals is not None and rivals.count > rivals.left:
             lanes.keep(rivals)
         return lanes.x, lanes.value
@@ -98,6 +99,22 @@ class _Lanes:
         with torch.enable_grad():
             return self.objective(x)
 
+    def evaluated_while_running(self, x: Tensor, rivals: int) -> tuple[Tensor, Tensor]:
+        """The same without most of the lanes that are done: as many of each group as one of them needs.
+
+        Saves a third of the time of draws with many features.  A GPU is better off without the choosing.
+        """
+        if x.is_cuda or len(x) < _MANY:
+            return self.evaluated(x)
+        running = self.running.view(-1, rivals)
+        needed = int(running.sum(-1).max())
+        if needed == rivals:
+            return self.evaluated(x)
+        first = torch.arange(0, len(x), rivals, device=x.device)
+        rows = (running.to(torch.uint8).topk(needed, -1).indices + first[:, None]).view(-1)
+        value, grad = self.evaluated(x[rows])
+        return self.value.index_copy(0, rows, value), self.grad.index_copy(0, rows, grad)
+
     def keep(self, rivals: Rivals) -> None:
         """Go on with the best of each group of rivals alone."""
         best = self.value.view(-1, rivals.count).topk(rivals.left, -1, largest=False).indices
@@ -125,11 +142,11 @@ class _Lanes:
         self.running = running
         return bool(running.any())
 
-    def step(self, value_tolerance: float) -> None:
+    def step(self, value_tolerance: float, rivals: int) -> None:
         """Try each running lane's step; take it, or remember to try a shorter one."""
         share = self.share.masked_fill(~self.running, 0.0)[:, None]
         new_x = torch.addcmul(self.x, share, self.move).clamp_(self.lower, self.upper)
-        value, grad = self.evaluated(new_x)
+        value, grad = self.evaluated_while_running(new_x, rivals)
         s, change = new_x - self.x, self.value - value
         predicted = (self.grad * s).sum(-1)
         probe = value + grad.sum(-1)  # minus itself it is zero if all of them are finite

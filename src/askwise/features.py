@@ -183,9 +183,14 @@ class FourierFeatures(Features):
         self, x: Float[Tensor, "*b q d"], weights: Float[Tensor, "*e m k"]
     ) -> Float[Tensor, "*c q k"]:
         """The same without putting the features together, which takes as long as making them."""
-        angle, half = x @ self.frequencies.mT, weights.shape[-2] // 2
-        weights = self._scale * weights
-        return angle.cos() @ weights[..., :half, :] + angle.sin() @ weights[..., half:, :]
+        half, weights = weights.shape[-2] // 2, self._scale * weights
+        even, odd = weights[..., :half, :], weights[..., half:, :]
+        fitting = max(1, _ENTRIES_IN_CACHE // max(1, math.prod(x.shape[:-2]) * half))
+        found = []
+        for part in [x] if x.is_cuda else x.split(fitting, -2):
+            angle = part @ self.frequencies.mT
+            found.append(angle.cos() @ even + angle.sin() @ odd)
+        return torch.cat(found, -2)
 
     def sloped(self, weights: Float[Tensor, "*e m"]) -> Slope:
         """By hand, in less than half the time of autograd, which is most of the time of a search of draws."""

@@ -25,7 +25,7 @@ from askwise.view import Score, View
 
 __all__ = ["Path", "draw"]
 
-_ENTRIES_AT_ONCE = 2**26  # of features of points: half a gigabyte
+_ENTRIES_AT_ONCE = {"cpu": 2**20, "cuda": 2**26}  # features of points that fit the cache, or the memory
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,10 @@ class Path:
         with torch.no_grad():
             update, sloped = self._slopes
             each = max(1, math.prod(x.shape[:-2]) * self.features.count)
-            values, slopes = [], []
-            for part in x.split(max(1, _ENTRIES_AT_ONCE // each), -2):
-                drawn, slope = sloped(part)
-                added, more = update.with_slope(part)
-                values.append(drawn + added)
-                slopes.append(slope + more)
-            return torch.cat(values, -1), torch.cat(slopes, -2)
+            fitting = max(1, _ENTRIES_AT_ONCE[x.device.type] // each)
+            drawn, slopes = zip(*(sloped(part) for part in x.split(fitting, -2)), strict=True)
+            added, more = update.with_slope(x)
+            return torch.cat(drawn, -1) + added, torch.cat(slopes, -2) + more
 
     @functools.cached_property
     def _slopes(self) -> tuple[Score, Slope]:

@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 _NODES = 20  # 1e-14 relative over the whole plane; 16 would do for |mean| <= 8
-_AT_ONCE = 2**13
+_AT_ONCE = 2**13  # numbers whose nodes fit the cache of a CPU
 _REACH = 38.0  # exp(-38) < 4e-17: the part of an exponential tail that rounding can see
 _ACROSS, _AROUND = 10, 16  # nodes along y and over the normal: 1e-10 relative
 _HOULSBY = math.sqrt(math.pi * math.log(2) / 2)
@@ -119,8 +119,8 @@ def _scaled_integrals(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor
     """
     if mean.is_cuda or mean.numel() <= _AT_ONCE:
         return _scaled_integrals_at_once(mean, var)
-    halves = zip(mean.reshape(-1).split(_AT_ONCE), var.reshape(-1).split(_AT_ONCE), strict=True)
-    parts = zip(*(_scaled_integrals_at_once(*half) for half in halves), strict=True)
+    pieces = zip(mean.reshape(-1).split(_AT_ONCE), var.reshape(-1).split(_AT_ONCE), strict=True)
+    parts = zip(*(_scaled_integrals_at_once(*piece) for piece in pieces), strict=True)
     h2, a, by_angle, plain = (torch.cat(part).view(mean.shape) for part in parts)
     return h2, a, by_angle, plain
 
