@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from askwise.bfgs import Objective, minimize
+from askwise.bfgs import Objective, Rivals, minimize
 
 
 def f64(*values) -> Tensor:
@@ -166,6 +166,28 @@ def test_lanes_together_are_lanes_alone(generator):
     alone = [minimized(wavy(frequency[i], slope[i]), start[i : i + 1], -2.5, 2.5) for i in range(len(start))]
     for part, parts in zip(together, zip(*alone, strict=True), strict=True):
         torch.testing.assert_close(part, torch.cat(parts), rtol=1e-9, atol=1e-9)
+
+
+def test_many_rivals_end_as_if_all_were_evaluated_to_the_end(generator, monkeypatch):
+    frequency, slope = (torch.rand(12, 1, 3, generator=generator, dtype=torch.float64) for _ in range(2))
+    start = torch.rand(12 * 30, 3, generator=generator, dtype=torch.float64)
+    evaluated: list[int] = []
+
+    def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
+        evaluated.append(len(flat))
+        value, grad = with_gradient(wavy(20 * frequency, slope))(flat.view(12, -1, 3))
+        return value.view(-1), grad.view(-1, 3)
+
+    def found() -> tuple[Tensor, Tensor]:
+        evaluated.clear()
+        bounds = torch.zeros_like(start), torch.ones_like(start)
+        return minimize(objective, start, *bounds, rivals=Rivals(30, left=4, trial=5), value_tolerance=1e-9)
+
+    some, total = found(), sum(evaluated)
+    monkeypatch.setattr("askwise.bfgs._MANY", math.inf)
+    every = found()
+    assert total < sum(evaluated)
+    torch.testing.assert_close(some, every, rtol=0, atol=1e-9)
 
 
 def test_a_lane_that_is_done_stays_where_it_is():
