@@ -3,7 +3,7 @@
 import platform
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -18,6 +18,7 @@ from askwise.bench.user import User
 __all__ = ["SEED_RULE", "circumstances", "command", "experiment_of", "grown", "hardware", "joined", "written"]
 
 SEED_RULE = "hash of the cell's name: experiment, function, rule, replicate"
+_PLACES = frozenset({"--out", "--work", "--packed"})  # options that say where files go, not what they hold
 _MAY_DIFFER = frozenset({"title", "about", "arms", "functions", "replicates"})  # in one directory
 
 
@@ -95,11 +96,25 @@ def circumstances() -> dict[str, Any]:
     """When and how a session began, and the versions it computes with."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": shlex.join([Path(sys.argv[0]).name, *_without_places(sys.argv[1:])]),
         "askwise": _version(),
         "torch": torch.__version__,
         "python": platform.python_version(),
     }
+
+
+def _without_places(words: Sequence[str]) -> list[str]:
+    """A command's options without the folders of whoever typed it.
+
+    >>> _without_places(["pbo", "--out", "pbo", "--lanes", "64", "--work=there"])
+    ['pbo', '--lanes', '64']
+    """
+    kept, follows = [], False  # whether this word is the folder that the one before asked for
+    for word in words:
+        if not follows and word.partition("=")[0] not in _PLACES:
+            kept.append(word)
+        follows = not follows and word in _PLACES
+    return kept
 
 
 def _version() -> str:
