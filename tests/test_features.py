@@ -423,7 +423,7 @@ def test_more_shared_points_than_fit_the_cache_are_taken_in_parts(kind, monkeypa
     basis, x = shared_basis(kind, prior("se", 0.9), 2), dense(2)
     weights = torch.randn(9, basis.count, generator=seeded(), dtype=torch.float64)
     for entries in (1, 10 * basis.count):
-        monkeypatch.setattr("askwise.features._ENTRIES_IN_CACHE", entries)
+        monkeypatch.setattr("askwise.basis._ENTRIES_IN_CACHE", entries)
         torch.testing.assert_close(basis.shared(x, weights), weights @ basis(x).mT, rtol=1e-10, atol=1e-10)
 
 

@@ -16,8 +16,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
+from askwise.basis import Features, Slope
 from askwise.belief import Belief
-from askwise.features import Features, Slope, features
+from askwise.features import features
 from askwise.kernels import Covariance
 from askwise.linalg import cholesky, root
 from askwise.seeds import Generators, check_one_a_lane, generator, randn
