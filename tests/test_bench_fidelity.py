@@ -118,3 +118,6 @@ def test_experiments_that_the_authors_did_not_run_are_refused(tmp_path):
         authors_scores(tmp_path / "s.npz", "pbo-learned")
     with pytest.raises(ValueError, match=HOUSE):
         authors_scores(tmp_path / "s.npz", "pbo-as-run")
+    for other in (tmp_path, tmp_path / "none.npz"):
+        with pytest.raises(ValueError, match="must be the file of the authors' scores; got"):
+            authors_scores(other, "pbo-as-run")

@@ -53,7 +53,11 @@ def authors_scores(path: Path, experiment: str) -> dict[str, dict[str, Real[np.n
     """The authors' scores of an experiment such as ``pbo-as-run``, by our names of rules and functions."""
     published = _published(experiment)
     found: dict[str, dict[str, Real[np.ndarray, "_ _"]]] = {rule: {} for rule in published.rules}
-    with np.load(path, allow_pickle=False) as file:
+    try:
+        scores = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} must be the file of the authors' scores; got {error}. Name it.") from error
+    with scores as file:
         for key in file.files:
             source, function, rule = key.split("/")
             if source == published.source and rule in published.names:
