@@ -26,49 +26,49 @@ format: $(READY)
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-bench-core: $(READY)  ## speed and memory beside BoTorch and scikit-learn
+bench-core: $(READY)  ## speed and memory, compared with BoTorch and scikit-learn
 	$(RUN) benchmarks/core.py
 
 docs: $(READY)  ## the page of rules and the figures, from the code
 	$(RUN) docs/build.py
 
-bench-accuracy: $(READY)  ## EP and Laplace beside long Monte Carlo
+bench-accuracy: $(READY)  ## EP and Laplace, compared with long Monte Carlo
 	$(RUN) benchmarks/accuracy.py
 
-bench-search: $(READY)  ## time of a search beside BoTorch's optimizer
+bench-search: $(READY)  ## time per search, compared with BoTorch's optimizer
 	OPENBLAS_NUM_THREADS=1 $(RUN) benchmarks/search.py speed
 
-bench-ask: $(READY)  ## CPU time of a whole step
+bench-ask: $(READY)  ## CPU time per step
 	$(RUN) benchmarks/ask.py
 
-bench-batches: $(READY)  ## batches of 4, 9 and 25: do members differ, and is it any good
+bench-batches: $(READY)  ## batches of 4, 9 and 25: distinct members and regret
 	$(RUN) benchmarks/batches.py
 
-bench-learned: $(READY)  ## regret with kernels learned from the answers and with known ones
+bench-learned: $(READY)  ## regret with learned and with known kernels
 	$(RUN) benchmarks/learned.py
 
-bench-preferential: $(READY)  ## duels beside Optuna-dashboard's sampler: time of an ask, and regret
+bench-preferential: $(READY)  ## duels, compared with Optuna-dashboard's sampler: time per query, and regret
 	$(RUN) benchmarks/preferential.py
 
-bench-smoke: $(READY)  ## a small campaign from beginning to end
+bench-smoke: $(READY)  ## a small campaign: run, rank, report
 	$(VENV)/bin/askwise bench run pbo --functions forrester,ursem_waves --rules muc,dueling_ucb,random --replicates 5 --iterations 15 --workers 2 --out out/bench-smoke/pbo
 	$(VENV)/bin/askwise bench rank out/bench-smoke/pbo
 	$(VENV)/bin/askwise bench report out/bench-smoke/pbo --out out/bench-smoke/report
 
-bench-speed: $(READY)  ## rates of every rule on this machine, and what the paper's experiments take at them
+bench-speed: $(READY)  ## rates of every rule on this machine, and the time of the paper's experiments
 	$(RUN) benchmarks/campaign_speed.py
 
-bench-spot: $(READY)  ## some of the kept results computed anew, and compared
+bench-spot: $(READY)  ## recompute some of the committed results and compare
 	$(RUN) benchmarks/spot.py
 
 paper: $(READY)  ## all experiments in full, then the report: hours on a few cores, minutes on a large GPU
 	$(RUN) benchmarks/paper.py --workers $$(nproc)
 	$(MAKE) bench-report
 
-bench-report: $(READY)  ## the report from the kept results
+bench-report: $(READY)  ## the report from the committed results
 	$(VENV)/bin/askwise bench report $(sort $(wildcard results/*)) --out docs/bench --findings docs/bench/findings.md
 
-bench-gpu: $(READY)  ## many lanes on a GPU beside the CPU
+bench-gpu: $(READY)  ## many lanes on a GPU, compared with the CPU
 	$(RUN) benchmarks/gpu.py
 
 # torch first and alone: so that pip takes this version's build and resolves nothing else for it

@@ -1,8 +1,8 @@
-"""How far EP and Laplace's approximation are from the exact posterior: ``make bench-accuracy``.
+"""Errors of EP and of Laplace's approximation against the exact posterior: ``make bench-accuracy``.
 
-Three small problems beside long Markov chains, which are repeated from independent seeds so that
-every error comes with the noise of its reference; and one that quadrature solves exactly, where EP
-is at its limits.  The report goes to the terminal and to ``docs/accuracy.md``.
+Three small problems are compared with long Markov chains, repeated from independent seeds so that every error
+comes with the noise of its reference.  A fourth, hard for EP, is solved exactly by quadrature.  Prints the
+page and writes it to ``docs/accuracy.md``.
 """
 
 import math
@@ -20,15 +20,14 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 import askwise as aw
-from askwise.belief import Belief
-from askwise.gibbs import gibbs
-from askwise.inference import Method
-from askwise.seeds import generator
+from askwise.model import Belief, Method
+from askwise.model.gibbs import gibbs
+from askwise.numerics import generator
 
 REPORT = Path(__file__).parents[1] / "docs" / "accuracy.md"
-REPEATS = 16  # of everything random, from independent seeds
-CHAINS, SWEEPS = 64, 4000  # in each repeat, for means and standard deviations
-DRAWS, EVIDENCE_DRAWS = 2**14, 2**17  # in each repeat, for probabilities and for the evidence
+REPEATS = 16  # independent repeats of everything random
+CHAINS, SWEEPS = 64, 4000  # per repeat, for means and standard deviations
+DRAWS, EVIDENCE_DRAWS = 2**14, 2**17  # per repeat, for probabilities and for the evidence
 POINTS, QUESTIONS = 40, 10  # where f is compared, and where probabilities are
 TIMES, VARIANCES = (1, 5, 20, 100), (1.0, 1e2, 1e4)  # of the repeated duel
 METHODS: dict[str, Method] = {"EP": "ep", "Laplace": "laplace"}
@@ -39,7 +38,7 @@ ROWS = {
     "probability": "probability of the next answer",
     "evidence": "log evidence",
 }
-# bounds of EP's errors with room for other problems of the kind; tests/test_gibbs.py holds them there
+# bounds of EP's errors, with a margin for similar problems, on which the tests of Gibbs sampling check them
 PROMISED = {
     "EP, prior variance of a few units": (0.01, 0.08, 0.01, 0.08),
     "EP, prior variance of 100": (0.05, 0.1, 0.02, 0.15),
@@ -48,7 +47,7 @@ PROMISED = {
 
 @dataclass(frozen=True)
 class Case:
-    """A problem: answers, the prior, and the kind of answer that is foretold."""
+    """A problem: answers, a prior, and whether duels are predicted."""
 
     title: str
     data: aw.Data
@@ -57,20 +56,20 @@ class Case:
 
     @property
     def points(self) -> Tensor:
-        """Where f is compared: at the points that were asked about, and at others."""
+        """Where f is compared: the queried points, and others."""
         asked = self.data.points
         return torch.cat([asked, uniform(POINTS - len(asked), asked.shape[-1], seed=5)])
 
     @property
     def questions(self) -> tuple[Tensor, Tensor | None]:
-        """Points, and their rivals where duels are foretold."""
+        """Points, and their opponents if duels are predicted."""
         x, other = uniform(2, QUESTIONS, self.data.points.shape[-1], seed=6)
         return x, other if self.asks_duels else None
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What is exact, once by each repeat, and how far its chains are from agreeing."""
+    """The exact posterior, estimated by each repeat, and the disagreement of the chains."""
 
     mean: Tensor
     sd: Tensor
@@ -89,7 +88,7 @@ class Figure:
 
     @property
     def bound(self) -> float:
-        """What the error hardly exceeds: its size and two standard errors."""
+        """A bound of the error: its size plus two standard errors."""
         return abs(self.error) + 2 * self.noise
 
     def __str__(self) -> str:  # noqa: D105
@@ -106,7 +105,7 @@ def uniform(*shape: int, seed: int) -> Tensor:
 
 
 def hill(x: Tensor) -> Tensor:
-    """What the simulated answers are about."""
+    """The function behind the simulated answers."""
     return 3 * (5 * x[..., 0]).sin() - 2 * (x[..., -1] - 0.4).abs()
 
 
@@ -156,8 +155,8 @@ def repeated(data: aw.Data, count: int) -> aw.Data:
 def probability_and_evidence(case: Case, repeat: int) -> tuple[Tensor, Tensor]:
     """The probability of a yes to each question, and the log evidence, exact up to noise.
 
-    A yes is as likely as the answers with it are relative to those without it.  Both come from
-    the same draws, so that most of their noise cancels.
+    The probability is the ratio of the evidence with and without the yes.  Both are estimated from the same
+    draws, so that most of their noise cancels.
     """
 
     def evidence(data: aw.Data, draws: int) -> Tensor:
@@ -190,7 +189,7 @@ def truth(case: Case) -> Truth:
 
 
 def summary(errors: Tensor) -> list[Figure]:
-    """The largest of the errors [repeat, point] with its noise, and all with all the noise."""
+    """The largest of the errors [repeat, point] with its noise, and the root mean squares of both."""
     mean, noise = errors.mean(0), errors.std(0) / math.sqrt(len(errors))
     at = int(mean.abs().argmax())
     largest = Figure(mean[at].item(), noise[at].item())
@@ -201,7 +200,7 @@ def summary(errors: Tensor) -> list[Figure]:
 
 
 def errors(case: Case, exact: Truth, belief: Belief) -> Errors:
-    """How far an approximation is off."""
+    """The errors of an approximation."""
     mean, var = belief.moments(case.points)
     sd = exact.sd.mean(0)
     return {
@@ -213,9 +212,9 @@ def errors(case: Case, exact: Truth, belief: Belief) -> Errors:
 
 
 def repeated_duel(times: int, variance: float) -> tuple[float, float, float]:
-    """EP's errors of mean, sd and log evidence for one duel that always ends the same.
+    """EP's errors of mean, sd and log evidence for one duel that is repeated with the same answer.
 
-    The difference g of the two is all there is, so that a sum over a fine grid is exact.
+    The problem depends only on the difference g of the two values, so that a sum over a fine grid is exact.
     """
     x, other = torch.tensor([[[0.0]], [[1.0]]], dtype=torch.float64)
     kernel = aw.kernel("se", 0.2, variance)
@@ -235,7 +234,7 @@ def repeated_duel(times: int, variance: float) -> tuple[float, float, float]:
 
 
 def table(lines: list[list[str]]) -> str:
-    """Markdown that is aligned on a terminal too; the first line is the head."""
+    """Markdown that is aligned in a terminal as well; the first line is the header."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     ruled = [lines[0], ["-" * width for width in widths], *lines[1:]]
     padded = ([text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in ruled)
@@ -263,18 +262,18 @@ def limits_table() -> str:
 
 
 def filled(text: str) -> str:
-    """The text in lines of equal length."""
+    """The text, wrapped."""
     return textwrap.fill(" ".join(text.split()), 110)
 
 
 def rounded_up(value: float) -> str:
-    """Two digits, never less than the value."""
+    """Two digits, rounded up."""
     digit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return f"{math.ceil(value / digit) * digit:.2g}"
 
 
 def promise(found: list[dict[str, Errors]]) -> str:
-    """What EP may be trusted to do, beside what was measured; a table and words."""
+    """The promised accuracy of EP, with what was measured: a table and a paragraph."""
 
     def measured(name: str, row: str, where: list[dict[str, Errors]]) -> float:
         return max(each[name][row][0].bound for each in where)
@@ -299,7 +298,7 @@ def promise(found: list[dict[str, Errors]]) -> str:
 
 
 def report(exact: list[Truth], found: list[dict[str, Errors]]) -> str:
-    """All tables, and what one must know to read them."""
+    """All tables, and how to read them."""
     parts = [f"## {case.title}\n\n{case_table(each)}" for case, each in zip(cases(), found, strict=True)]
     tables = "\n\n".join(parts)
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)

@@ -1,8 +1,8 @@
-"""Seconds of CPU for one whole step: take one answer, infer, choose the next question.
+"""CPU time per step: add one answer, infer, choose the next query.
 
     python benchmarks/ask.py    # prints the table and writes docs/bench-ask.md
 
-One thread, kernel fixed, answers of a simulated user to the rule's own questions.
+One thread, fixed kernel, and a simulated user who answers the rule's own queries.
 """
 
 import os
@@ -10,40 +10,40 @@ import statistics
 import time
 from pathlib import Path
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of scipy; read when it is imported
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when scipy is imported
 
 import torch
 from torch import Tensor
 
 import askwise as aw
-from askwise.seeds import generator
+from askwise.numerics import generator
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "bench-ask.md"
 RULES = {"ucb_phi": 1, "muc": 2, "thompson": 1}
 ANSWERS = (20, 80, 160)
 STEPS = 9
 
-TITLE = """# Time to the next question
+TITLE = """# Time to the next query
 
-`make bench-ask`: milliseconds of CPU for one whole step on one thread of a noisy 2-core cloud machine:
-take one answer, infer, choose the next question; kernel fixed.
+`make bench-ask`: CPU milliseconds per step (add one answer, infer, choose the next query) with a fixed
+kernel, on one thread of a noisy 2-core cloud machine.
 
 """
 PEERS = """
-For scale, CPU seconds a step of other programs with 80 duels in two dimensions on this kind of machine:
+For comparison, CPU seconds per step of other programs after 80 duels in 2-D on this kind of machine:
 BoTorch's EUBO 0.35 with a fixed kernel and 0.60 with a fitted one, AEPsych 0.6 to 1.7, Optuna-dashboard 0.8,
-the EP-MUC of Takeno et al. (2023) 0.95, the paper authors' code under Octave 15.
+the EP-MUC of Takeno et al. (2023) 0.95, the code of the paper's authors under Octave 15.
 """
 
 
 def worth(x: Tensor) -> Tensor:
-    """Hidden taste: a ridge with a bump, of the same scale in every dimension."""
+    """The hidden utility: a bump and a ridge, on the same scale in every dimension."""
     gap = (x - 0.6).square().mean(-1)
     return 4 * torch.exp(-8 * gap) + torch.sin(9 * x[..., 0])
 
 
 def answered(x: Tensor, source: torch.Generator) -> aw.Data:
-    """The answers of a noisy user to questions [n, m, d]."""
+    """The answers of a noisy user to queries [n, m, d]."""
     height = worth(x)
     score = height[:, 0] - 2 if x.shape[1] == 1 else height[:, 0] - height[:, 1]
     won = torch.rand(len(x), generator=source, dtype=torch.float64) < torch.special.ndtr(score)

@@ -1,7 +1,7 @@
-"""Time and memory of inference, beside BoTorch and scikit-learn: ``make bench-core``.
+"""Time and memory of inference, compared with BoTorch and scikit-learn: ``make bench-core``.
 
-Every cell of the tables is measured in its own process, on one thread, on the same answers as its
-neighbours.  The report goes to the terminal and to ``docs/bench-core.md``.
+Every entry of the tables is measured in its own process, on one thread, with the same answers as its
+neighbours.  Prints the page and writes it to ``docs/bench-core.md``.
 """
 
 import ctypes
@@ -27,31 +27,33 @@ import torch
 from torch import Tensor
 
 import askwise as aw
-from askwise.belief import Belief
+from askwise.model import Belief
 
 REPORT = Path(__file__).parents[1] / "docs" / "bench-core.md"
 SIZES, TINY, POINTS = (20, 80, 320, 1000), 8, 1000
 LANES, LANE_SIZE = 256, 80
 LENGTHSCALE, OUTPUTSCALE = 0.3, 4.0
-BLOCKS, STACK = (1, 10, 100, 1000), 2e9  # points that a peer may evaluate jointly; bytes of its matrices
-SECONDS, LONG = 0.7, 5.0  # for the repeats of a cell; too long for repeats
+KERNELS = ("matern52", "se")  # the default first
+BLOCKS, STACK = (1, 10, 100, 1000), 2e9  # points that PairwiseGP evaluates jointly; bytes of its matrices
+SECONDS, LONG = 0.7, 5.0  # for the repeats of an entry; too long for repeats
 PACKAGES = ("askwise", "torch", "gpytorch", "botorch", "scikit-learn", "numpy", "scipy")
 
 Job = Callable[[], object]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One thing to measure: a task of some size, and who does it."""
+class Entry:
+    """One thing to measure: a task of some size, and a contender."""
 
     task: str
     who: str
     n: int
+    kernel: str
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a cell took; in the tables "14 ms, 21 sweeps, 3 MB"."""
+    """A measurement; in the tables "14 ms, 21 sweeps, 3 MB"."""
 
     ms: float
     megabytes: float
@@ -65,13 +67,13 @@ class Result:
         return f"{taken}{sweeps}, {memory}" + ("" if self.converged else " NOT CONVERGED")
 
 
-def prior(factor: float = 1.0) -> Any:
-    """The kernel of every contender; a factor of the variance makes up for another link."""
-    return aw.kernel("se", [LENGTHSCALE] * 2, factor * OUTPUTSCALE)
+def prior(kernel: str, factor: float = 1.0) -> Any:
+    """The kernel of every contender; the factor of the variance corrects for another link."""
+    return aw.kernel(kernel, [LENGTHSCALE] * 2, factor * OUTPUTSCALE)
 
 
 def answers(task: str, n: int, *lanes: int) -> tuple[Tensor, Tensor]:
-    """Points drawn evenly, and probit answers about a function drawn from the prior."""
+    """Uniform points, and probit answers about a function drawn from a squared-exponential prior."""
     options: Any = {"generator": torch.Generator().manual_seed(n), "dtype": torch.float64}
     omega = torch.randn(2, 200, **options) / LENGTHSCALE
     phase = 2 * math.pi * torch.rand(200, **options)
@@ -83,57 +85,58 @@ def answers(task: str, n: int, *lanes: int) -> tuple[Tensor, Tensor]:
 
 
 def data(task: str, X: Tensor, c: Tensor) -> aw.Data:
-    """Answers as our inference takes them."""
+    """Answers in our format."""
     return aw.Data.binary(X, c) if task == "yes/no" else aw.Data.duels(X, c)
 
 
-def cold(task: str, n: int, method: Any = "ep") -> Job:
+def cold(task: str, n: int, kernel: str, method: Any = "ep") -> Job:
     """Our inference, from tensors of answers to a belief."""
     X, c = answers(task, n)
-    kernel = prior()
-    return lambda: aw.infer(data(task, X, c), kernel, method)
+    own = prior(kernel)
+    return lambda: aw.infer(data(task, X, c), own, method)
 
 
-def warm(task: str, n: int) -> Job:
-    """EP that knows the belief after all answers but the last."""
+def warm(task: str, n: int, kernel: str) -> Job:
+    """EP warm-started from the belief after all answers but the last."""
     X, c = answers(task, n)
-    kernel = prior()
-    known = aw.infer(data(task, X[:-1], c[:-1]), kernel)
-    return lambda: aw.infer(known.data + data(task, X[-1:], c[-1:]), kernel, warm=known)
+    own = prior(kernel)
+    known = aw.infer(data(task, X[:-1], c[:-1]), own)
+    return lambda: aw.infer(known.data + data(task, X[-1:], c[-1:]), own, warm=known)
 
 
-def together(task: str, n: int) -> Job:
+def together(task: str, n: int, kernel: str) -> Job:
     """EP for all lanes at once."""
     X, c = answers(task, n, LANES)
-    kernel = prior()
-    return lambda: aw.infer(data(task, X, c), kernel)
+    own = prior(kernel)
+    return lambda: aw.infer(data(task, X, c), own)
 
 
-def alone(task: str, n: int) -> Job:
+def alone(task: str, n: int, kernel: str) -> Job:
     """EP for the same lanes, one after the other."""
     X, c = answers(task, n, LANES)
-    kernel = prior()
-    return lambda: [aw.infer(data(task, *lane), kernel) for lane in zip(X, c, strict=True)]
+    own = prior(kernel)
+    return lambda: [aw.infer(data(task, *lane), own) for lane in zip(X, c, strict=True)]
 
 
-def pairwise_gp(task: str, n: int) -> Callable[[], Any]:
-    """BoTorch's model, which infers as it is built; its link is Phi(difference / sqrt 2)."""
+def pairwise_gp(task: str, n: int, kernel: str) -> Callable[[], Any]:
+    """BoTorch's model, which infers on construction; its link is Phi(difference / sqrt 2)."""
     from botorch.models.pairwise_gp import PairwiseGP
 
     X, c = answers(task, n)
-    kernel, start = prior(2.0), 2 * torch.arange(n)
+    own, start = prior(kernel, 2.0), 2 * torch.arange(n)
     won_lost = torch.stack([start + 1 - c, start + c], -1)
-    return lambda: PairwiseGP(X.flatten(0, 1), won_lost, covar_module=kernel).eval()
+    return lambda: PairwiseGP(X.flatten(0, 1), won_lost, covar_module=own).eval()
 
 
-def classifier(task: str, n: int) -> Job:
-    """scikit-learn's inference; its link is logistic, about Phi(f / 1.702)."""
+def classifier(task: str, n: int, kernel: str) -> Job:
+    """scikit-learn's inference; its link is logistic, close to Phi(f / 1.702)."""
     from sklearn.gaussian_process import GaussianProcessClassifier
-    from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
     X, c = (part.numpy() for part in answers(task, n))
-    kernel = ConstantKernel(1.702**2 * OUTPUTSCALE) * RBF([LENGTHSCALE] * 2)
-    return lambda: GaussianProcessClassifier(kernel, optimizer=None).fit(X, c)
+    shape = RBF([LENGTHSCALE] * 2) if kernel == "se" else Matern([LENGTHSCALE] * 2, nu=2.5)
+    scaled = ConstantKernel(1.702**2 * OUTPUTSCALE) * shape
+    return lambda: GaussianProcessClassifier(scaled, optimizer=None).fit(X, c)
 
 
 def evaluation(moments: Callable[[Tensor], tuple[Tensor, Tensor]], block: int = POINTS) -> Job:
@@ -143,14 +146,14 @@ def evaluation(moments: Callable[[Tensor], tuple[Tensor, Tensor]], block: int = 
     return lambda: torch.autograd.grad([part.sum() for part in moments(x)], x)
 
 
-def our_evaluation(task: str, n: int) -> Job:
+def our_evaluation(task: str, n: int, kernel: str) -> Job:
     """Evaluation of our belief."""
-    return evaluation(aw.infer(data(task, *answers(task, n)), prior()).moments)
+    return evaluation(aw.infer(data(task, *answers(task, n)), prior(kernel)).moments)
 
 
-def pairwise_evaluation(task: str, n: int) -> Job:
-    """Evaluation of BoTorch's posterior, in blocks of the size that is fastest for it."""
-    model = pairwise_gp(task, n)()
+def pairwise_evaluation(task: str, n: int, kernel: str) -> Job:
+    """Evaluation of BoTorch's posterior, in blocks of its fastest size."""
+    model = pairwise_gp(task, n, kernel)()
 
     def moments(x: Tensor) -> tuple[Tensor, Tensor]:
         posterior = model.posterior(x)
@@ -161,8 +164,8 @@ def pairwise_evaluation(task: str, n: int) -> Job:
     return min(jobs, key=lambda job: min(timed(job)[0] for _ in range(2)))
 
 
-# of each task, we come first and the peer last
-CONTENDERS: dict[tuple[str, str], Callable[[str, int], Job]] = {
+# in each task, ours is first and the other library last
+CONTENDERS: dict[tuple[str, str], Callable[[str, int, str], Job]] = {
     ("duels", "EP"): cold,
     ("duels", "EP, warm"): warm,
     ("duels", "Laplace"): partial(cold, method="laplace"),
@@ -179,7 +182,7 @@ CONTENDERS: dict[tuple[str, str], Callable[[str, int], Job]] = {
 
 
 def timed(job: Job) -> tuple[float, object]:
-    """Processor seconds of a call, which leave out waiting for others' work, and what it returns."""
+    """CPU seconds of a call, and what it returns."""
     start = time.process_time()
     returned = job()
     return time.process_time() - start, returned
@@ -187,7 +190,7 @@ def timed(job: Job) -> tuple[float, object]:
 
 def peak() -> float:
     """Largest resident set so far, in MB."""
-    with suppress(OSError):  # ru_maxrss would count the parent's, which a child inherits
+    with suppress(OSError):  # ru_maxrss would include the parent's, which a child inherits
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**10
     unit = 2**20 if sys.platform == "darwin" else 2**10
@@ -195,18 +198,18 @@ def peak() -> float:
 
 
 def forget_peak() -> None:
-    """Let the peak start again from what is in use; only Linux can."""
+    """Reset the peak to current usage; works on Linux only."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def measure(cell: Cell) -> Result:
-    """Warm up on a tiny task, then call once for the memory and several times for the median."""
+def measure(entry: Entry) -> Result:
+    """Warm up on a tiny task, then call once for the memory and several times for the median time."""
     torch.set_num_threads(1)
-    make = partial(CONTENDERS[cell.task, cell.who], cell.task)
-    make(TINY)()
-    job = make(cell.n)
+    make = partial(CONTENDERS[entry.task, entry.who], entry.task)
+    make(TINY, entry.kernel)()
+    job = make(entry.n, entry.kernel)
     forget_peak()
     before = peak()
     seconds, returned = timed(job)
@@ -218,34 +221,41 @@ def measure(cell: Cell) -> Result:
     if seconds < LONG:
         calls = max(3, min(50, int(SECONDS / seconds)))
         seconds = statistics.median(timed(job)[0] for _ in range(calls))
-    count = LANES if cell.task == "lanes" else 1
+    count = LANES if entry.task == "lanes" else 1
     return Result(1e3 * seconds / count, megabytes, sweeps, converged)
 
 
-def measured() -> dict[Cell, Result]:
-    """Every cell, each in a fresh process of one thread, those of a row close in time."""
+def measured() -> dict[Entry, Result]:
+    """Every entry, each in a fresh process of one thread, those of a row close in time."""
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    sizes = {task: (LANE_SIZE,) if task == "lanes" else SIZES for task, _ in CONTENDERS}
-    cells = [Cell(task, who, n) for task, who in CONTENDERS for n in sizes[task]]
-    cells.sort(key=lambda cell: (cell.task, cell.n))
+    entries = [
+        Entry(task, who, n, kernel)
+        for task, who in CONTENDERS
+        for n in ((LANE_SIZE,) if task == "lanes" else SIZES)
+        for kernel in (KERNELS if task in ("duels", "yes/no") else KERNELS[:1])
+    ]
+    entries.sort(key=lambda entry: (entry.task, entry.kernel, entry.n))
     results = {}
-    for done, cell in enumerate(cells, 1):
+    for done, entry in enumerate(entries, 1):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            results[cell] = pool.submit(measure, cell).result()
-        line = f"{done}/{len(cells)}  {cell.task}, n = {cell.n}, {cell.who}: {results[cell]}"
+            results[entry] = pool.submit(measure, entry).result()
+        what = f"{entry.task}, {entry.kernel}, n = {entry.n}, {entry.who}"
+        line = f"{done}/{len(entries)}  {what}: {results[entry]}"
         print(f"{line:<100}", end="\r", file=sys.stderr, flush=True)
     print(" " * 100, end="\r", file=sys.stderr, flush=True)
     return results
 
 
-def table(results: dict[Cell, Result], task: str) -> str:
-    """The contenders of a task at all sizes, in Markdown that is aligned on a terminal too."""
+def table(results: dict[Entry, Result], task: str) -> str:
+    """The contenders of a task at all sizes, in Markdown that is aligned in a terminal as well."""
     names = [who for each, who in CONTENDERS if each == task]
-    lines = [["n", *names, f"{names[-1]} / {names[0]}"]]
-    for n in sorted({cell.n for cell in results if cell.task == task}):
-        row = [results[Cell(task, who, n)] for who in names]
+    lines = [["kernel", "n", *names, f"{names[-1]} / {names[0]}"]]
+    rows = {(KERNELS.index(entry.kernel), entry.n): entry.kernel for entry in results if entry.task == task}
+    for (_, n), kernel in sorted(rows.items()):
+        row = [results[Entry(task, who, n, kernel)] for who in names]
         times = row[-1].ms / row[0].ms
-        lines.append([str(n), *map(str, row), f"{times:.3g}" + (" (we are slower)" if times < 1 else "")])
+        slower = " (we are slower)" if times < 1 else ""
+        lines.append([kernel, str(n), *map(str, row), f"{times:.3g}{slower}"])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
     padded = ([text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in lines)
@@ -261,20 +271,23 @@ def machine() -> str:
     return f"{name}, {os.cpu_count()} cores, one thread used"
 
 
-def report(results: dict[Cell, Result]) -> str:
-    """All tables, and what one must know to read them."""
+def report(results: dict[Entry, Result]) -> str:
+    """All tables, and how to read them."""
     return f"""# Speed and memory of the core
 
 `make bench-core`, {date.today()}; {machine()};
 Python {platform.python_version()}, {", ".join(f"{name} {version(name)}" for name in PACKAGES)}.
 
-Median processor time of a call, sweeps over the answers, and growth of the peak resident memory during a
-call. Each cell ran in its own process after a tiny task as warm-up. Its first call gives the memory and is
-left out of the time, unless it took over {LONG:g} s: then it is the only one. Compare within a row: its cells
-ran close in time on the same answers. The last column is the last contender's time over the first's.
+Median CPU time of a call, sweeps over the answers, and growth of the peak resident memory during a call. Each
+entry was measured in its own process, after a tiny task as warm-up. Memory is measured in the first call,
+which does not count for the time unless it took over {LONG:g} s; then it is the only one. Compare within a
+row: its entries were measured close in time, on the same answers. The last column is the time of the last
+contender divided by that of the first.
 
-The answers are probit looks at a function drawn from the prior (squared exponential in 2-D, lengthscale
-{LENGTHSCALE:g}, variance {OUTPUTSCALE:g}) at random, distinct points; the kernel is fixed, the same for all.
+The answers are probit answers about a function in 2-D drawn from a squared-exponential prior (lengthscale
+{LENGTHSCALE:g}, variance {OUTPUTSCALE:g}) at random, distinct points. The kernel of the model is named in
+each row; it is fixed, and the same for all. The squared exponential has low rank at these sizes, which
+our inference exploits; Matern 5/2, the default, does not.
 
 ## Inference from n duels
 
@@ -284,13 +297,14 @@ The answers are probit looks at a function drawn from the prior (squared exponen
 
 {table(results, "yes/no")}
 
-- EP, warm: the belief after n - 1 answers is known, and one is added. The peers begin again when the number
-  of answers changes.
+- EP, warm: the belief after n - 1 answers is given, and one answer is added. The other libraries start over
+  when the number of answers changes.
 - EP and Laplace stop when the scaled change of all sites is below 1e-8, or after 1000 sweeps
-  (Newton steps). Both peers compute Laplace's less accurate approximation: compare them with its column.
+  (Newton steps). Both other libraries use the less accurate Laplace approximation: compare them with its
+  column.
 - PairwiseGP (BoTorch) has the link Phi(difference / sqrt 2), so its variance is doubled. It works on the 2n
   points: `fsolve` to 1e-6 with at most 100 evaluations, then two Newton steps; the link's argument is
-  clamped to [-3, 3]. It leaves the evidence and a matrix for predictions to later calls; ours are included.
+  clamped to [-3, 3]. It computes the evidence and a matrix for predictions in later calls; ours are included.
 - scikit-learn's `GaussianProcessClassifier(optimizer=None)` has the logistic link, so its variance is
   multiplied by 1.702^2. It takes at most 100 Newton steps, until the evidence grows by less than 1e-10, and
   its `fit` does so twice: for the evidence and for the model.
@@ -299,16 +313,16 @@ The answers are probit looks at a function drawn from the prior (squared exponen
 
 {table(results, "evaluation")}
 
-- The gradient is that of the sum of means and variances; memory is that of the evaluation alone.
+- The gradient is that of the sum of means and variances; memory is for the evaluation alone.
 - `Belief.moments` takes all points at once. PairwiseGP also computes the joint covariance of each batch of
-  points and factorises its matrices for each, so it gets the fastest size of batch of {BLOCKS},
-  as far as the stack of its matrices stays below {STACK / 1e9:g} GB.
+  points and factorises its matrices for each, so it gets the fastest batch size of {BLOCKS}
+  whose matrices fit into {STACK / 1e9:g} GB.
 
 ## {LANES} studies of n duels, together and one by one
 
 {table(results, "lanes")}
 
-- Time of one study, mean of the sweeps, memory of all; EP to the same tolerance both ways.
+- Time per study, mean number of sweeps, memory of all studies; EP to the same tolerance both ways.
 """
 
 

@@ -1,6 +1,6 @@
-"""Many lanes on a GPU, beside the same on one thread of the CPU: ``make bench-gpu``.
+"""Many lanes on a GPU, compared with one thread of the CPU: ``make bench-gpu``.
 
-The report goes to the terminal and to ``docs/bench-gpu.md``.
+Prints the page and writes it to ``docs/bench-gpu.md``.
 """
 
 import platform
@@ -16,12 +16,12 @@ import askwise as aw
 
 REPORT = Path(__file__).parents[1] / "docs" / "bench-gpu.md"
 SIZES = ((1, 80), (256, 80), (4096, 80), (1024, 200))
-ON_CPU = 32  # lanes that the CPU runs, to say what one takes
-LARGEST = 1e-9  # difference between the two that counts as equal
+ON_CPU = 32  # lanes on the CPU, to estimate the time per lane
+LARGEST = 1e-9  # difference below which results count as equal
 
 
 def seconds(job: Callable[[], object]) -> float:
-    """Time of the second call, when the device is done."""
+    """Time of the second call, until the device is done."""
     job()
     torch.cuda.synchronize()
     start = time.perf_counter()
@@ -31,11 +31,11 @@ def seconds(job: Callable[[], object]) -> float:
 
 
 def row(lanes: int, n: int) -> str:
-    """One line of the table; raises if the two beliefs differ."""
+    """One row of the table; fails if the two beliefs differ."""
     X, c = answers("duels", n, lanes)
     few = aw.Data.duels(X[:ON_CPU], c[:ON_CPU])
     many = aw.Data.duels(X.cuda(), c.cuda())
-    kernel, on_gpu = prior(), prior().cuda()
+    kernel, on_gpu = prior("se"), prior("se").cuda()
     gpu = 1e3 * seconds(lambda: aw.infer(many, on_gpu)) / lanes
     cpu = 1e3 * seconds(lambda: aw.infer(few, kernel)) / min(lanes, ON_CPU)
     x = torch.rand(50, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -58,11 +58,11 @@ def main() -> None:
         "",
         f"`make bench-gpu`, {date.today()}; {torch.cuda.get_device_name()}; {versions}.",
         "",
-        "Duels in 2-D under a fixed squared exponential, from scratch to a tolerance of 1e-8. The CPU runs",
-        f"up to {ON_CPU} of the same lanes together on one thread. The last column is the largest difference",
-        "of posterior means and variances between the two at 50 points.",
+        "Duels in 2-D with a fixed squared exponential kernel, from scratch to a tolerance of 1e-8. The CPU",
+        f"computes up to {ON_CPU} of the same lanes together on one thread. The last column is the largest",
+        "difference of posterior means and variances between the two at 50 points.",
         "",
-        "| lanes | answers each | GPU, a lane | CPU, a lane | CPU / GPU | difference |",
+        "| lanes | answers each | GPU, per lane | CPU, per lane | CPU / GPU | difference |",
         "| --- | --- | --- | --- | --- | --- |",
         *(row(lanes, n) for lanes, n in SIZES),
         "",

@@ -1,8 +1,8 @@
-"""What it costs that nobody knows the kernel: regret with a learned one, and with the true one.
+"""The cost of learning the kernel: regret with a learned kernel and with a known one.
 
     python benchmarks/learned.py [--workers N]    # prints the tables and writes docs/bench-learned.md
 
-The users are simulated: each prefers by a benchmark function, scaled to a standard deviation of two noises.
+Users are simulated; their utility is a benchmark function with a standard deviation of twice the noise.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of scipy; read when it is imported
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when scipy is imported
 
 import torch
 from botorch.test_functions.synthetic import Branin, Hartmann, SixHumpCamel, SyntheticTestFunction
@@ -20,45 +20,43 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 import askwise as aw
-from askwise.bfgs import minimize
-from askwise.seeds import generator
+from askwise.numerics import generator, minimize
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "bench-learned.md"
 FUNCTIONS = {"Branin": Branin, "six-hump camel": SixHumpCamel, "Hartmann 3": Hartmann}
 SEEDS, ANSWERS, SHOWN = 20, 80, (10, 20, 40, 80)
 SAMPLES, SPREAD = 400, 2.0
 
-HEAD = f"""# Kernels that are learned
+HEAD = f"""# Learned kernels
 
-`make bench-learned`: duels about three functions, each scaled to a standard deviation of {SPREAD:g} noises
-of an answer and negated where it is to be minimised. {SEEDS} simulated users each, `aw.Study(space, "duel")`
-with rule `muc`. *Known*: a Matern 5/2 kernel whose lengthscales and variance have the highest likelihood of
-{SAMPLES} exact values of the function, which no user has. *Learned*: from the answers, as `Study` does by
-default. Regret: how much better the best setting is than the recommended one, in units of the noise; mean
-over users and its standard error.
+`make bench-learned`: duels about three functions, each scaled to a standard deviation of {SPREAD:g} times the
+noise of an answer, and negated where it is to be minimised; {SEEDS} simulated users each; `aw.Study(space,
+"duel")` with rule `muc`. *Known*: a Matern 5/2 kernel fitted by maximum likelihood to {SAMPLES} exact values
+of the function, which no user has. *Learned*: from the answers, the default of `Study`. Regret: value of the
+best setting minus that of the recommended one, in units of the noise; mean over users and standard error.
 
 """
 HONEST = """
-## What a study says of itself
+## What a study says about itself
 
-`study.status().shortfall` is what the study expects its regret to be, and its hint says when to stop: when
-the true best would be preferred to the recommended setting in less than two of three duels. All with learned
-kernels. The expectation is on the cautious side: too high where the function is smoother than feared.
+`study.status().regret` is the expected regret, and the hint says when to stop: when the true optimum would
+beat the recommended setting in fewer than two of three duels. All with learned kernels. The estimate is
+conservative: too high where the function is smoother than the model assumes.
 
 """
 Results = dict[tuple[str, int, bool], list[tuple[float, float, bool]]]
 
 
 @dataclass(frozen=True)
-class Taste:
-    """A benchmark function over the unit cube, to be maximised, scaled."""
+class Utility:
+    """A scaled benchmark function over the unit cube, to be maximised."""
 
     function: SyntheticTestFunction
     mean: float
     scale: float
 
     @classmethod
-    def of(cls, name: str) -> "Taste":
+    def of(cls, name: str) -> "Utility":
         """The function of this name."""
         kind = FUNCTIONS[name]
         function = kind(dim=3, negate=True) if name == "Hartmann 3" else kind(negate=True)
@@ -72,19 +70,19 @@ class Taste:
 
     @property
     def best(self) -> float:
-        """The highest value."""
+        """The maximum."""
         return (self.function.optimal_value - self.mean) * self.scale
 
 
 def sobol(d: int, count: int) -> Tensor:
-    """Points all over the cube."""
+    """Quasi-random points of the cube."""
     return torch.quasirandom.SobolEngine(d, scramble=True, seed=1).draw(count, dtype=torch.float64)
 
 
-def known_kernel(taste: Taste) -> Kernel:
-    """The kernel under which exact values of the function are most likely."""
-    x = sobol(taste.function.dim, SAMPLES)
-    y = taste(x)[:, None]
+def known_kernel(utility: Utility) -> Kernel:
+    """The maximum-likelihood kernel of exact values of the function."""
+    x = sobol(utility.function.dim, SAMPLES)
+    y = utility(x)[:, None]
     eye = torch.eye(SAMPLES, dtype=torch.float64)
 
     def objective(vector: Tensor) -> tuple[Tensor, Tensor]:
@@ -105,22 +103,23 @@ def known_kernel(taste: Taste) -> Kernel:
 
 
 def regrets(case: tuple[str, int, bool]) -> list[tuple[float, float, bool]]:
-    """After some answers of one user: regret, what the study expects it to be, whether it says to stop."""
+    """For one user, at some numbers of answers: regret, expected regret, whether the hint is to stop."""
     torch.set_num_threads(1)
     name, seed, learned = case
-    taste = Taste.of(name)
-    names = [f"x{k}" for k in range(taste.function.dim)]
+    utility = Utility.of(name)
+    names = [f"x{k}" for k in range(utility.function.dim)]
     space = aw.Space(**{each: aw.Real(0, 1) for each in names})
-    study = aw.Study(space, "duel", seed=seed, kernel="matern52" if learned else known_kernel(taste))
+    study = aw.Study(space, "duel", seed=seed, kernel="matern52" if learned else known_kernel(utility))
     source, found = generator("learned", name, seed), []
     for count in range(1, ANSWERS + 1):
         question = study.ask()
-        first, second = (taste(space.unit(option)) for option in question.options)
+        first, second = (utility(space.unit(option)) for option in question.options)
         wins = torch.special.ndtr(first - second)
         study.tell(question, int(torch.rand((), generator=source, dtype=torch.float64) >= wins))
         if count in SHOWN:
-            regret, status = taste.best - taste(space.unit(study.best().params)).item(), study.status()
-            found.append((regret, status.shortfall or 0.0, status.hint.startswith("You may stop")))
+            regret = utility.best - utility(space.unit(study.best().params)).item()
+            status = study.status()
+            found.append((regret, status.regret or 0.0, status.hint.startswith("You may stop")))
     return found
 
 
@@ -137,9 +136,9 @@ def table(results: Results) -> str:
 
 
 def honesty(results: Results) -> str:
-    """What studies with learned kernels expect their regret to be, beside what it is."""
+    """Expected and true regret of studies with learned kernels."""
     lines = [
-        "| function | answers | expected | true | says to stop | true regret of those |",
+        "| function | answers | expected | true | says stop | true regret of those |",
         "|---" * 6 + "|",
     ]
     for name in FUNCTIONS:

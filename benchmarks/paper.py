@@ -1,11 +1,10 @@
-"""The paper's experiments and ours beyond it, in full: run, pack, report.
+"""All experiments in full, run and packed: those of the paper and ours.
 
     python benchmarks/paper.py                                  # all of them, on this machine's CPU
     python benchmarks/paper.py --device cuda --workers 12 pbo bbo batch
 
-Each experiment goes on where it was when it is started again.  Needs nothing but the core, except for
-the report.  Several processes may share one GPU; NVIDIA's multi-process service then lets them compute
-side by side (`nvidia-cuda-mps-control -d`).
+An interrupted experiment resumes when it is started again.  Several processes can share one GPU; NVIDIA's
+multi-process service lets them compute in parallel (`nvidia-cuda-mps-control -d`).
 """
 
 import argparse
@@ -22,15 +21,15 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> None:
-    """Run what was asked for."""
+    """Run and pack experiments."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("experiments", nargs="*", help="names; all if none is given")
+    parser.add_argument("experiments", nargs="*", help="names; by default all")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--lanes", type=int, help="runs computed together at most")
+    parser.add_argument("--lanes", type=int, help="maximum number of runs computed together")
     parser.add_argument("--replicates", type=int)
     parser.add_argument("--iterations", type=int)
-    parser.add_argument("--work", type=Path, default=ROOT / "out" / "bench", help="where runs are kept")
+    parser.add_argument("--work", type=Path, default=ROOT / "out" / "bench", help="where runs are stored")
     parser.add_argument("--packed", type=Path, default=ROOT / "results", help="where packed results go")
     options = parser.parse_args()
     for name in options.experiments or EXPERIMENTS:

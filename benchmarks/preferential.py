@@ -1,10 +1,10 @@
-"""Beside Optuna-dashboard's preferential sampler: CPU seconds a question, and what forty answers find.
+"""Comparison with Optuna-dashboard's preferential sampler: CPU time per query, and regret after 40 answers.
 
     python benchmarks/preferential.py              # writes docs/bench-preferential.md
-    python benchmarks/preferential.py --seeds 2    # a trial run, which is printed only
+    python benchmarks/preferential.py --seeds 2    # a trial run, printed only
 
-One problem, one simulated user, three ways to ask it: ``aw.Study``, their sampler in their study, and
-``PreferentialSampler`` in their study.  One thread, kernel parameters learned on all sides.
+One problem, one simulated user, three methods: ``aw.Study``, their sampler in their study, and
+``PreferentialSampler`` in their study.  One thread; all learn their kernel parameters.
 """
 
 import os
@@ -33,7 +33,7 @@ from torch import Tensor
 
 import askwise as aw
 from askwise.interop.optuna import PreferentialSampler
-from askwise.seeds import generator
+from askwise.numerics import generator
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "bench-preferential.md"
 SPACE = aw.Space(gain=aw.Real(0, 40), cutoff=aw.Real(100, 10_000, log=True))
@@ -47,50 +47,50 @@ SAMPLERS: dict[str, Callable[[int], BaseSampler]] = {
 }
 OURS = 'askwise, `Study(space, feedback="duel")`'
 
-Setting = dict[str, Any]
+Params = dict[str, Any]
 
 
-def taste(x: Tensor) -> Tensor:
-    """How good a point of the unit square is to the user: a hill of height 5 and one of height 3."""
+def utility(x: Tensor) -> Tensor:
+    """The user's utility over the unit square: a hill of height 5 and one of height 3."""
     high = 5.0 * torch.exp(-((x - SPACE.unit(LIKED)) / 0.22).square().sum(-1))
     return high + 3.0 * torch.exp(-((x - torch.tensor([0.22, 0.75])) / 0.25).square().sum(-1))
 
 
-def worth(setting: Setting) -> float:
-    """How good a setting is to the user."""
-    return float(taste(SPACE.unit(setting)))
+def worth(setting: Params) -> float:
+    """The user's utility of a setting."""
+    return float(utility(SPACE.unit(setting)))
 
 
-def prefers_first(first: Setting, second: Setting, user: torch.Generator) -> bool:
-    """The answer of a user who prefers the first with probability Phi of the difference in worth."""
+def prefers_first(first: Params, second: Params, user: torch.Generator) -> bool:
+    """The answer of a user who prefers the first with probability Phi(difference in utility)."""
     sure = 0.5 * math.erfc((worth(second) - worth(first)) / math.sqrt(2))
     return bool(torch.rand((), generator=user, dtype=torch.float64) < sure)
 
 
 def best_worth() -> float:
-    """What the best setting is worth, on a fine grid."""
+    """The maximum of the utility, on a fine grid."""
     side = torch.linspace(0, 1, 1001, dtype=torch.float64)
-    return float(taste(torch.cartesian_prod(side, side)).max())
+    return float(utility(torch.cartesian_prod(side, side)).max())
 
 
-# the same steps for both: ask, which is timed, and answer
+# both have the same steps: ask, which is timed, and answer
 
 
 class OwnStudy:
-    """Ours: each question is a pair."""
+    """Ours: each query is a pair."""
 
     def __init__(self, seed: int) -> None:
         """Start without answers."""
         self.study = aw.Study(SPACE, feedback="duel", seed=seed)
 
     def fill(self, count: int, user: torch.Generator) -> None:
-        """Answers about pairs drawn at random."""
+        """Add answers about random pairs."""
         for pair in torch.rand(count, 2, 2, generator=user, dtype=torch.float64):
             options = [SPACE.natural(point) for point in pair]
             self.study.record(options, int(not prefers_first(options[0], options[1], user)))
 
     def ask(self) -> aw.Question:
-        """The next question."""
+        """The next query."""
         return self.study.ask()
 
     def answer(self, question: aw.Question, user: torch.Generator) -> None:
@@ -98,13 +98,13 @@ class OwnStudy:
         first, second = question.options
         self.study.tell(question, int(not prefers_first(first, second, user)))
 
-    def found(self) -> dict[str, Setting]:
+    def found(self) -> dict[str, Params]:
         """What it recommends."""
         return {"model": self.study.best().params}
 
 
 class TheirStudy:
-    """Theirs with ``n_generate=2``: who wins stays, and the sampler proposes the next challenger."""
+    """Theirs with ``n_generate=2``: the winner stays, and the sampler proposes the next challenger."""
 
     def __init__(self, sampler: BaseSampler) -> None:
         """Start without answers."""
@@ -112,7 +112,7 @@ class TheirStudy:
         self.study: PreferentialStudy = create_study(n_generate=2, sampler=sampler)
 
     def fill(self, count: int, user: torch.Generator) -> None:
-        """Answers about challengers drawn at random."""
+        """Add answers about random challengers."""
         self.study._study.sampler = RandomSampler(seed=user.initial_seed() % 2**32)
         for _ in range(count):
             self.ask()
@@ -127,7 +127,7 @@ class TheirStudy:
             trial.suggest_float("cutoff", 100, 10_000, log=True)
 
     def answer(self, _: None, user: torch.Generator) -> None:
-        """Report which of the two trials on the screen the user prefers."""
+        """Report which of the two trials the user prefers."""
         beaten = {worse.number for _, worse in self.study.get_preferences(deepcopy=False)}
         trials = self.study.get_trials(deepcopy=False)
         first, second = (trial for trial in trials if trial.number not in beaten)
@@ -136,10 +136,10 @@ class TheirStudy:
         )
         self.study.report_preference(better, worse)
 
-    def found(self) -> dict[str, Setting]:
-        """The trial that nobody has beaten, and what the model recommends if it does."""
+    def found(self) -> dict[str, Params]:
+        """The unbeaten trial, and the model's recommendation if there is one."""
         (survivor,) = self.study.best_trials
-        found: dict[str, Setting] = {"trial": survivor.params}
+        found: dict[str, Params] = {"trial": survivor.params}
         if isinstance(self.sampler, PreferentialSampler):
             found["model"] = self.sampler.best(self.study).params
         return found
@@ -149,12 +149,14 @@ def started(method: str, seed: int) -> OwnStudy | TheirStudy:
     """A study without answers, in a quiet process with one thread."""
     torch.set_num_threads(1)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.filterwarnings("ignore")  # their sampler warns of every parameter that it draws at random
+    warnings.filterwarnings(
+        "ignore"
+    )  # their sampler warns about every parameter that it samples independently
     return OwnStudy(seed) if method == OURS else TheirStudy(SAMPLERS[method](seed))
 
 
 def seconds(method: str, answers: int) -> list[float]:
-    """CPU seconds of the questions that follow so many answers; two before that warm up."""
+    """CPU seconds of the queries after this number of answers; two before that warm up."""
     run, user = started(method, 0), generator("preferential", "time", answers)
     run.fill(answers - 2, user)
     times = []
@@ -167,7 +169,7 @@ def seconds(method: str, answers: int) -> list[float]:
 
 
 def regrets(method: str, seed: int) -> dict[str, float]:
-    """How much less what was found after all answers is worth than the best setting."""
+    """Regret of what was found after all answers."""
     run, user = started(method, seed), generator("preferential", "user", seed)
     for _ in range(ANSWERS):
         question: Any = run.ask()
@@ -177,35 +179,35 @@ def regrets(method: str, seed: int) -> dict[str, float]:
 
 # the page
 
-TITLE = """# Beside Optuna-dashboard's preferential sampler
+TITLE = """# Comparison with Optuna-dashboard's preferential sampler
 
 `python benchmarks/preferential.py`: one thread of a noisy 2-core cloud machine, with
 {versions}.
 
-**The problem.** Two parameters (gain from 0 to 40, cutoff from 100 to 10,000 in logarithms) and a hidden
-taste over the unit square: a hill of height 5 and radius 0.22, and elsewhere one of height 3 and radius
-0.25. A simulated user prefers one of two settings with probability Phi(difference in height).
+**The problem.** Two parameters (gain from 0 to 40, cutoff from 100 to 10,000 on a log scale) and a hidden
+utility over the unit square: a hill of height 5 and radius 0.22, and another of height 3 and radius 0.25. A
+simulated user prefers one of two settings with probability Phi(difference in height).
 
-**The protocol.** Their study is used as documented, with `n_generate=2`: whoever wins stays, and the
-sampler proposes the next challenger, so one answer is one duel, as in ours (their tutorial shows four trials
-and has the worst clicked away). `aw.Study` chooses both settings of each duel. All learn the parameters
-of their kernels from the answers. All settings are the defaults; that ten duels come before the first model
-of `aw.Study` was chosen on this problem and two others. Only `dueling_ucb` is no default: it was picked on
-this very problem, as a rule whose challengers are likely to win, which counts where the winner stays.
+**The protocol.** Their study is used as documented, with `n_generate=2`: the winner stays and the sampler
+proposes the next challenger, so one answer is one duel, as in ours (their tutorial shows four trials and
+discards the worst). `aw.Study` chooses both settings of each duel. All learn their kernel parameters from the
+answers. All settings are defaults, although the ten duels before the first model of `aw.Study` were chosen on
+this problem and two others. The exception is `dueling_ucb`: it was picked on this problem, as a rule whose
+challengers are likely to win, which matters when the winner stays.
 
-## CPU seconds a question
+## CPU seconds per query
 
-Of the {timed} questions that follow 20 and 80 answers about settings drawn at random: median, and mean in
-brackets (askwise learns its kernel anew only when half as many more answers are in, which the mean shows).
+For the {timed} queries that follow 20 and 80 answers about random settings: median, and mean in brackets
+(which includes refits: askwise relearns its kernel only after half as many more answers).
 
 """
 REGRET = """
 ## Regret after {answers} answers
 
-How much less the setting found is worth than the best one: mean and standard error over {seeds} seeds, the
-median, and p of a paired test (Wilcoxon) of the difference to their sampler, with the same user. Their
-study names the trial that nobody has beaten. askwise recommends by its model of all answers, which need
-not be a trial; to see what the sampler alone does, compare the rows "trial not beaten".
+Utility of the best setting minus that of the setting found: mean and standard error over {seeds} seeds,
+median, and p of a paired Wilcoxon test against their sampler with the same user. Their study returns the
+unbeaten trial. askwise recommends the optimum of its model, which need not be a trial; to compare the
+samplers alone, look at the rows "unbeaten trial".
 
 """
 
@@ -223,8 +225,8 @@ def timed(methods: list[str]) -> list[str]:
 
 def compared(found: dict[tuple[str, str], list[float]]) -> list[str]:
     """The table of regrets."""
-    named = {"model": "recommended by the model", "trial": "trial not beaten"}
-    lines = ["| | setting | mean | median | p, beside theirs |", "|---|---|---|---|---|"]
+    named = {"model": "recommended by the model", "trial": "unbeaten trial"}
+    lines = ["| | setting | mean | median | p, against theirs |", "|---|---|---|---|---|"]
     theirs = found[THEIRS, "trial"]
     for (method, how), values in found.items():
         error = statistics.stdev(values) / math.sqrt(len(values))
@@ -240,7 +242,7 @@ def compared(found: dict[tuple[str, str], list[float]]) -> list[str]:
 
 
 def all_regrets(methods: list[str], seeds: int, processes: int) -> dict[tuple[str, str], list[float]]:
-    """Regrets by method and by what was found, seed by seed."""
+    """Regrets of all seeds, by method and by what was found."""
     found: dict[tuple[str, str], list[float]] = {}
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
@@ -253,7 +255,7 @@ def all_regrets(methods: list[str], seeds: int, processes: int) -> dict[tuple[st
 
 
 def main() -> None:
-    """Measure, print, and write the page if all seeds were run."""
+    """Measure and print; write the page if all seeds were run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--processes", type=int, default=2)

@@ -1,10 +1,10 @@
-"""How good and how fast the search is, beside BoTorch's ``optimize_acqf``.
+"""Quality and speed of the search, compared with BoTorch's ``optimize_acqf``.
 
-    python benchmarks/search.py speed                   # time a search, on the same beliefs and scores
-    python benchmarks/search.py quality --workers 14    # against a brute force of a million points, polished
+    python benchmarks/search.py speed                   # time per search, on the same beliefs and scores
+    python benchmarks/search.py quality --workers 14    # against brute force: a million points, polished
 
 The second takes five minutes with a GPU and 14 cores, and hours without.  Each rewrites its part of
-docs/bench-search.md from what it measured.
+docs/bench-search.md.
 """
 
 import argparse
@@ -30,36 +30,35 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 import askwise as aw
-from askwise import bfgs
-from askwise.belief import Belief
 from askwise.interop.botorch import BeliefModel, LogMUC, UCBPhi
+from askwise.model import Belief
+from askwise.numerics import generator, minimize
 from askwise.rules import RULES, Asks, Rule
-from askwise.search import Search, with_slope
-from askwise.seeds import generator
+from askwise.search import Search, with_gradient
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "bench-search.md"
 ROWS = DOCUMENT.with_suffix(".jsonl")
 BELIEFS, MILLION = 500, 1_000_000
 LANES = 64
 POLISHED = 256
-RESTARTS, RAW = 3, 512  # of optimize_acqf, as in BoTorch's tutorial on preferences
+RESTARTS, RAW = 3, 512  # for optimize_acqf, as in BoTorch's tutorial on preferences
 CLOSE = 1e-3
 SIZES = {Asks.BINARY: 1, Asks.DUEL: 2, Asks.BATCH: 4}
 
 
 def data_of(prior: Kernel, d: int, n: int, members: int, source: torch.Generator) -> aw.Data:
-    """Answers of a user whose taste is a draw of the prior."""
+    """Answers of a user whose utility is a draw from the prior."""
     nothing = aw.infer(aw.Data.binary(torch.empty(0, d), torch.empty(0)), prior)
-    taste = aw.paths.draw(nothing, 1, source)
+    utility = aw.paths.draw(nothing, 1, source)
     x = torch.rand(n, members, d, generator=source, dtype=torch.float64)
-    worth = taste(x.reshape(-1, d))[0].reshape(n, members)
+    worth = utility(x.reshape(-1, d))[0].reshape(n, members)
     odds = torch.special.ndtr(worth[:, 0] - (worth[:, 1] if members == 2 else 0))
     answer = torch.rand(n, generator=source, dtype=torch.float64) < odds
     return aw.Data.binary(x[:, 0], answer) if members == 1 else aw.Data.duels(x, answer)
 
 
 def random_belief(number: int, members: int) -> tuple[Belief, Kernel]:
-    """About a function in 1 to 6 dimensions after 2 to 100 answers, under any of the kernels."""
+    """A belief in 1 to 6 dimensions after 2 to 100 answers, with any of the kernels, and its prior."""
     source = generator("search benchmark", number)
     d, n, name = (int(torch.randint(*span, (), generator=source)) for span in ((1, 7), (2, 101), (0, 3)))
     length = 0.1 * 20 ** torch.rand(d, generator=source, dtype=torch.float64)
@@ -70,13 +69,13 @@ def random_belief(number: int, members: int) -> tuple[Belief, Kernel]:
 
 @dataclass(frozen=True)
 class Recorder(Search):
-    """A search that remembers its scores and what it found; or only repeats what was found before."""
+    """A search that records its scores and results, or replays known results."""
 
     log: list[tuple[Any, int, Tensor]] = field(default_factory=list)
     known: list[Tensor] = field(default_factory=list)
 
     def argmax(self, score: Any, q: int = 1, **options: Any) -> Tensor:
-        """What is found, or what is known already."""
+        """The known result if there is one, otherwise that of a search."""
         known = self.known.pop(0).to(self.warm.device) if self.known else None
         found = super().argmax(score, q, **options) if known is None else known
         draws = options.get("draws")
@@ -91,10 +90,10 @@ def _one_draw(path: Callable[[Tensor], Tensor], j: int, x: Tensor) -> Tensor:
 
 
 class Scored(AcquisitionFunction):
-    """A score of ours for BoTorch's optimizer."""
+    """One of our scores for BoTorch's optimizer."""
 
     def __init__(self, score: Callable[[Tensor], Tensor], q: int) -> None:
-        """Of points or of groups of q."""
+        """``q``: points per group."""
         super().__init__(model=None)  # type: ignore[arg-type]
         self.score, self.q = score, q
 
@@ -104,12 +103,12 @@ class Scored(AcquisitionFunction):
 
 
 def by_botorch(score: Callable[[Tensor], Tensor], q: int, d: int) -> Tensor:
-    """What BoTorch's optimizer finds."""
+    """The result of BoTorch's optimizer."""
     acquisition = score if isinstance(score, AcquisitionFunction) else Scored(score, q)
     bounds = torch.stack([torch.zeros(d), torch.ones(d)]).double()
     try:
         found, _ = optimize_acqf(acquisition, bounds, q, num_restarts=RESTARTS, raw_samples=RAW)
-    except OptimizationGradientError as error:  # where the score has no slope
+    except OptimizationGradientError as error:  # where the score has no gradient
         found = torch.as_tensor(error.current_x)[: q * d]
     return found.reshape(q, d)
 
@@ -121,7 +120,7 @@ def value(score: Callable[[Tensor], Tensor], q: int, x: Tensor) -> float:
 
 
 def by_brute_force(score: Callable[[Tensor], Tensor], q: int, d: int, warm: Tensor) -> tuple[float, float]:
-    """The best of a million points (or groups), the best of which are polished; and their median."""
+    """The best of a million points (or groups), after polishing the best of them, and their median."""
     device = warm.device
     engine = torch.quasirandom.SobolEngine(q * d, scramble=True, seed=1)
     values, points = [], []
@@ -141,36 +140,36 @@ def by_brute_force(score: Callable[[Tensor], Tensor], q: int, d: int, warm: Tens
         unit = (every.max() - middle).clamp_min(1e-300)
 
     def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
-        height, slope = with_slope(score, flat if q == 1 else flat.view(-1, q, d))
+        height, slope = with_gradient(score, flat if q == 1 else flat.view(-1, q, d))
         return -height / unit, -slope.reshape(len(flat), -1) / unit
 
     bounds = torch.zeros_like(starts), torch.ones_like(starts)
-    _, low = bfgs.minimize(objective, starts, *bounds, max_steps=150, gradient_tolerance=1e-7)
+    _, low = minimize(objective, starts, *bounds, max_steps=150, gradient_tolerance=1e-7)
     return max(float(-low.min() * unit), float(every.max())), float(middle)
 
 
 def searched(rule: Rule, m: int, belief: Belief, number: int, known: list[Tensor]) -> Recorder:
-    """The searches that a rule makes."""
+    """The searches of a rule."""
     search = Search.around(belief, generator("search benchmark", number, "ask"))
-    recorder = Recorder(**vars(search), known=known)
+    recorder = Recorder(search.lanes, search.source, search.warm, known=known)
     with torch.no_grad():
         asked = rule.ask(belief, m, recorder)
     for place, (score, q, _) in enumerate(recorder.log):
-        if q > 1:  # what follows the first search of a group are its parts
+        if q > 1:  # later searches refine members of the group
             recorder.log[place:] = [(score, q, asked[..., -q:, :])]
             break
     return recorder
 
 
 def elsewhere(belief: Belief, kernel: Kernel, device: str) -> Belief:
-    """The belief about the same answers on another device."""
+    """The same belief on another device."""
     data = belief.data
     parts = (part.to(device) for part in (data.points, data.first, data.second, data.signs))
     return aw.infer(aw.Data(*parts), kernel.to(device))
 
 
 def shortfalls(number: int) -> list[dict[str, Any]]:
-    """How far below the best known value the searches of one rule end on one belief."""
+    """The gap to the best known value of each search of one rule on one belief."""
     torch.set_num_threads(1)
     rules = [RULES[key]() for key in sorted(RULES) if key != "random"]
     rule = rules[number % len(rules)]
@@ -202,7 +201,7 @@ def shortfalls(number: int) -> list[dict[str, Any]]:
 
 
 def _calls(log: list[tuple[Any, int, Tensor]]) -> list[Tensor]:
-    """What each call of the search returned: the draws of one call belong together."""
+    """The result of each call of the search; the draws of one call are stacked."""
     calls: list[list[Any]] = []
     for score, _, point in log:
         path = score.args[0] if isinstance(score, partial) else None
@@ -214,7 +213,7 @@ def _calls(log: list[tuple[Any, int, Tensor]]) -> list[Tensor]:
 
 
 def quality(workers: int) -> None:
-    """Measure all beliefs, and write the table and the rows it is made of."""
+    """Measure all beliefs, and write the table and its rows."""
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         rows = [row for rows in pool.map(shortfalls, range(BELIEFS)) for row in rows]
     ROWS.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
@@ -224,7 +223,7 @@ def quality(workers: int) -> None:
 
 
 def quality_table(rows: list[dict[str, Any]]) -> str:
-    """Share of searches that end within a thousandth of the best known value."""
+    """Share of searches that end within 0.001 of the best known value."""
     by_rule = defaultdict(list)
     for row in rows:
         by_rule[row["rule"]].append(row)
@@ -238,7 +237,7 @@ def quality_table(rows: list[dict[str, Any]]) -> str:
 
 
 def milliseconds(call: Callable[[], object], repeats: int = 7) -> float:
-    """Median CPU time of a call, after one to warm up."""
+    """Median CPU time of a call, after a warm-up."""
     call()
     times = []
     for _ in range(repeats):
@@ -249,10 +248,10 @@ def milliseconds(call: Callable[[], object], repeats: int = 7) -> float:
 
 
 def speed() -> None:
-    """Time a search by each of the three, on the same belief after n duels in two dimensions."""
+    """Time a search by each method, on the same belief after n duels in two dimensions."""
     torch.set_num_threads(1)
     head = ["score", "n", "askwise, ms", "optimize_acqf on our model, ms", "", "BoTorch's own model, ms", ""]
-    head += [f"askwise, {LANES} lanes, ms a lane", ""]
+    head += [f"askwise, {LANES} lanes, ms per lane", ""]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for n in (20, 80, 160):
         for line in speed_lines(n):
@@ -271,7 +270,7 @@ def speed_lines(n: int) -> list[str]:
     searches = {"ucb_phi": search_ucb_phi, "muc, challenger": search_muc, "eubo, both points": search_eubo}
     for name, one in searches.items():
         ours = milliseconds(partial(one, alone))
-        parts = [together.select(part) for part in torch.arange(LANES).split(8)]  # as the loop does
+        parts = [together.select(part) for part in torch.arange(LANES).split(8)]  # as on a CPU
         many = sum(milliseconds(partial(one, part), 1) for part in parts) / LANES
         same = milliseconds(partial(by_botorch, *acquisition(name, model, alone), 2))
         cells = [f"{ours:.1f}", f"{same:.0f}", f"{same / ours:.1f} x"]
@@ -282,13 +281,13 @@ def speed_lines(n: int) -> list[str]:
 
 
 def side_by_side(data: list[aw.Data]) -> aw.Data:
-    """The answers of several studies as lanes of one."""
+    """Several studies as lanes."""
     x = torch.stack([torch.stack([one.points[one.first], one.points[one.second]], -2) for one in data])
     return aw.Data.duels(x, torch.stack([(one.signs + 1) / 2 for one in data]))
 
 
 def botorch_model(data: aw.Data) -> PairwiseGP:
-    """BoTorch's model of the same duels, with a kernel that means the same: its noise is doubled."""
+    """BoTorch's model of the same duels; the kernel's variance is doubled, as its noise is."""
     winners = torch.where(data.signs > 0, data.first, data.second)
     losers = torch.where(data.signs > 0, data.second, data.first)
     prior = aw.kernel("matern52", [0.3, 0.3], 8.0)
@@ -296,18 +295,18 @@ def botorch_model(data: aw.Data) -> PairwiseGP:
 
 
 def search_ucb_phi(belief: Belief) -> Tensor:
-    """One search of the bound."""
-    return searcher(belief).argmax(belief.view.score(aw.rules.parse("ucb_phi").score))  # type: ignore[attr-defined]
+    """One search for the maximum of the bound."""
+    return searcher(belief).argmax(belief.predictive.score(aw.rules.parse("ucb_phi").score))  # type: ignore[attr-defined]
 
 
 def search_muc(belief: Belief) -> Tensor:
-    """One search of the challenger of a given point."""
-    view = belief.view.against(torch.full_like(belief.data.points[..., :1, :], 0.5))
-    return searcher(belief).argmax(view.score(aw.rules.parse("muc").log_score))  # type: ignore[attr-defined]
+    """One search for the challenger of a given point."""
+    predictive = belief.predictive.against(torch.full_like(belief.data.points[..., :1, :], 0.5))
+    return searcher(belief).argmax(predictive.score(aw.rules.parse("muc").log_score))  # type: ignore[attr-defined]
 
 
 def search_eubo(belief: Belief) -> Tensor:
-    """The whole rule: champion, its rival, and both together."""
+    """The whole rule: the champion, its challenger, and both jointly."""
     with torch.no_grad():
         return aw.rules.parse("eubo").ask(belief, 2, searcher(belief))
 
@@ -318,7 +317,7 @@ def searcher(belief: Belief) -> Search:
 
 
 def acquisition(name: str, model: Any, belief: Belief) -> tuple[AcquisitionFunction, int]:
-    """The same score for BoTorch, and in how many points."""
+    """The same score for BoTorch, and its number of points."""
     if name.startswith("eubo"):
         return AnalyticExpectedUtilityOfBestOption(model), 2
     if name.startswith("muc"):
@@ -327,7 +326,7 @@ def acquisition(name: str, model: Any, belief: Belief) -> tuple[AcquisitionFunct
 
 
 def write_part(name: str, table: str) -> None:
-    """Put a table into its place in the document."""
+    """Replace a table of the document."""
     text = DOCUMENT.read_text()
     before, rest = text.split(f"<!-- {name} -->\n", 1)
     _, after = rest.split(f"<!-- end of {name} -->", 1)
@@ -335,7 +334,7 @@ def write_part(name: str, table: str) -> None:
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Measure quality or speed."""
     style = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=style)
     parser.add_argument("what", choices=("quality", "speed"))

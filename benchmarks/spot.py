@@ -1,9 +1,9 @@
-"""Some committed runs computed again on this CPU: do they ask the same, and do they end alike?
+"""Recompute some committed runs on this CPU: do they make the same queries, and have the same results?
 
     python benchmarks/spot.py                              # all of results/
     python benchmarks/spot.py --experiments pbo --cells 5 --replicates 20
 
-Writes docs/bench-spot-checks.md.  What was found of experiments that are not asked for stays in it.
+Writes docs/bench-spot-checks.md; sections about other experiments stay.
 """
 
 import argparse
@@ -21,63 +21,59 @@ from scipy.stats import binomtest, mannwhitneyu
 from torch import Tensor
 
 from askwise.bench.experiments import Experiment
-from askwise.bench.functions import FUNCTIONS
-from askwise.bench.lanes import Cell, Runs, run
+from askwise.bench.functions import named
+from askwise.bench.lanes import RunId, Runs, run
 from askwise.bench.problems import Problem
 from askwise.bench.provenance import hardware
-from askwise.bench.results import Results, Trace, load
-from askwise.climb import Scored
-from askwise.data import Data
-from askwise.inference import infer
-from askwise.kernels import kernel
+from askwise.bench.results import Results, Transcript, load
+from askwise.model import Data, infer
+from askwise.numerics import generator
 from askwise.rules import parse
 from askwise.search import Search
-from askwise.seeds import generator
+from askwise.search.ascent import Scored
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, KEPT, PAGE = ROOT / "results", ROOT / "out" / "spot", ROOT / "docs" / "bench-spot-checks.md"
 DRAWS = ("thompson", "kss", "duel_thompson", "dueling_thompson")
-MOST_DIMENSIONS = 3  # for rules that draw f: beyond, a question takes 0.3 s on a CPU
-NOTICED, PARTED = 1e-6, 1e-3  # differences of questions, in the unit cube
-EQUAL = 1e-4  # differences of scores below this part of themselves or of their range are none
-TIE = 1e-5  # of the range of a score: what inference and search leave open
+MOST_DIMENSIONS = 3  # for rules that draw f: in more, a query takes 0.3 s on a CPU
+NOTICED, PARTED = 1e-6, 1e-3  # differences of queries, in the unit cube
+EQUAL = 1e-4  # scores closer than this fraction of themselves or of their range count as equal
+TIE = 1e-5  # of the range of a score: the tolerance of inference and search
 
-INTRODUCTION = """# Committed results, spot-checked on a CPU
+INTRODUCTION = """# Spot checks of the committed results on a CPU
 
-`python benchmarks/spot.py`: of each experiment in `results/`, some cells (a rule on a function) drawn by a
-fixed seed, each of another rule as far as there are so many, were computed again on one thread of {here}.
-Rules that draw f ({draws}) were checked on functions of up to {most} dimensions, since draws in more take
-long on a CPU; they, batches and learned kernels with half as many runs.
+`python benchmarks/spot.py`: for each experiment in `results/`, some pairs of a rule and a function, drawn
+with a fixed seed and with different rules as far as possible, were recomputed on one thread of {here}.
+Rules that draw f ({draws}) were checked on functions of up to {most} dimensions, since draws in more are
+slow on a CPU; they, batches and learned kernels have half as many runs.
 
-*Asks the same*: the first run of each cell is committed with all its questions. The columns say which
-question (of how many) is the first to differ by more than 1e-6 and by more than 1e-3 in some coordinate of
-the unit cube, which answer is the first to differ, and the largest difference before questions part by
-1e-3.
-*Gap*: how much better by the rule's own score the CPU's question is than the committed one where they part,
-given the answers that both had until then. The unit is the range of the better half of scores over the
-cube, of which the search itself neglects 1e-7 and inference, which stops at a tolerance of 1e-5, somewhat
-more.
-*Ends the same*: runs whose score is the same after every question, and runs whose final score is the same
-(to 1e-4 of it or of the range of the committed ones), of the runs computed; then medians of final scores,
-and two-sided Mann-Whitney p against the same runs and against all committed ones.
+*Same queries*: the first run of each pair is committed with all its queries. The columns give the first query
+that differs by more than 1e-6 and by more than 1e-3 in some coordinate of the unit cube, the first answer
+that differs, and the largest difference before the queries diverge by 1e-3.
+*Gap*: how much higher the CPU's query scores than the committed one where they diverge, by the rule's own
+score and given the answers so far. The unit is the range of the better half of scores over the cube; the
+search neglects 1e-7 of it, and inference, which stops at a tolerance of 1e-5, somewhat more.
+*Same results*: of the runs computed, those whose score is the same after every query, and those whose final
+score is the same (to 1e-4 of it or of the range of the committed ones); then medians of final scores, and
+two-sided Mann-Whitney p against the same runs and against all committed ones.
 """
 WHY = """
-## Why questions part
+## Why queries diverge
 
-Both computers do the same arithmetic in another order, so a mean or a slope differs in its last digits.
-That moves a maximum by 1e-8 or less, and such differences do not grow by themselves: the next search starts
-from the same Sobol points and ends in the same maximum. Now and then two maxima far apart (mirror images of
-each other, say) score alike to within what search and inference leave open, and each computer takes another
-one. From then on the answers are to another question and the runs go separate ways, each as good a sample
-of the rule as the other. The members of a batch are sought together, from batches that differ by a whole
-member; there a difference in the last digits may lead to a maximum that is lower by a hundredth of the
-range, on either computer.
+CPU and GPU do the same arithmetic in a different order, so a mean or a gradient differs in its last digits.
+That moves a maximum by 1e-8 or less, and such differences do not grow: the next search starts from the same
+Sobol points and ends in the same maximum. Occasionally two distant maxima (mirror images of each other, say)
+have equal scores within the tolerance of search and inference, and the two machines choose different ones.
+From then on the runs receive different answers and diverge, each as valid a sample of the rule as the other.
+The members of a batch are searched jointly, from candidate batches that differ by a whole member; there a
+difference in the last digits can lead to a maximum that is lower by a hundredth of the range, on either
+machine.
 """
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One cell, here and as committed; questions are counted from 1, and none is 0."""
+    """One rule on one function, here and as committed; queries count from 1, and 0 means none."""
 
     arm: str
     function: str
@@ -86,31 +82,31 @@ class Comparison:
     parted: int
     answered: int
     largest: float
-    """Difference between questions before they parted."""
+    """Difference between queries before they diverged."""
     runs: int
     same_throughout: int
     same_end: int
     better: int
-    """Runs that end elsewhere, and better here."""
+    """Runs with another final score, which is better here."""
     medians: tuple[float, float, float]
     """Final scores here, of the same committed runs, of all committed runs."""
     p: tuple[float, float]
     """Against the same committed runs, and against all."""
     gaps: tuple[float | None, float | None] = (None, None)
-    """By how much the question here scores higher, where a difference is noticed and where they part."""
+    """By how much the query here scores higher, where it first differs and where they diverge."""
     seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class Witness(Search):
-    """A search that remembers which scores of groups [k, q, d] it was asked to maximise, and their q."""
+    """A search that records the scores of groups [k, q, d] that it maximises, and their q."""
 
     asked: list[tuple[int, Scored]] = field(default_factory=list, init=False)
 
     def argmax(
         self, score: Scored, q: int = 1, *, draws: int | None = None, extra: Tensor | None = None
     ) -> Tensor:
-        """What any search finds."""
+        """The result of a plain search."""
         if q > 1:
             self.asked.append((q, lambda x: score(x[:, None])[:, 0]))
         elif draws:
@@ -122,7 +118,7 @@ class Witness(Search):
         return super().argmax(score, q, draws=draws, extra=extra)
 
     def select(self, lanes: Tensor) -> Search:
-        """Asked for when a draw is to be replaced by another; which, is not followed."""
+        """Called when draws are replaced; which ones is not recorded."""
         self.asked.clear()
         return super().select(lanes)
 
@@ -132,27 +128,27 @@ def _of_draw(score: Scored, number: int, draws: int, x: Tensor) -> Tensor:
 
 
 def chosen(experiment: Experiment, count: int) -> list[tuple[str, str]]:
-    """So many arms and functions, the same ones every time: the first arm, then others in some order."""
+    """Pairs of an arm and a function, the same every time: the first arm, then others in random order."""
     source = np.random.default_rng([2021, *experiment.name.encode()])
     order, names = [0, *source.permutation(range(1, len(experiment.arms)))], experiment.functions
     cells: list[tuple[str, str]] = []
     for turn in range(count):
         arm = experiment.arms[order[turn % len(order)]]
         draws = parse(arm.rule).key in DRAWS
-        fit = [name for name in names if not draws or FUNCTIONS[name].dim <= MOST_DIMENSIONS]
+        fit = [name for name in names if not draws or named(name).dim <= MOST_DIMENSIONS]
         fresh = [name for name in fit if all(name != taken for _, taken in cells)]
         cells.append((arm.label, str(source.choice(fresh or fit))))
     return cells
 
 
 def compared(results: Results, cell: tuple[str, str], runs: Runs) -> Comparison:
-    """What the first replicates of a cell, computed anew, have in common with the committed ones."""
+    """The first replicates of a pair, recomputed, compared with the committed ones."""
     first, every = results.firsts[cell], results.scores[cell[0]][results.functions.index(cell[1])]
     apart = np.abs(runs.questions[0].numpy() - first.questions).max((1, 2))
     parted = _first(apart > PARTED)
     mine, theirs = runs.scores.numpy(), every[: len(runs.scores)]
     same = np.isclose(mine, theirs, rtol=EQUAL, atol=EQUAL * np.ptp(every[:, -1]))
-    # equal but for rounding must count as equal to a test of ranks
+    # a rank test must see scores that differ by rounding as equal
     ends = np.where(same, theirs, mine)[:, -1]
     return Comparison(
         *cell,
@@ -181,26 +177,31 @@ def _p(some: np.ndarray, others: np.ndarray) -> float:
 
 
 def gap(
-    experiment: Experiment, cell: Cell, here: Trace, there: Trace, at: int, beyond: float = NOTICED
+    experiment: Experiment,
+    run_id: RunId,
+    here: Transcript,
+    there: Transcript,
+    at: int,
+    beyond: float = NOTICED,
 ) -> float | None:
-    """By how much question ``at`` scores higher here than there, under what was believed before.
+    """By how much query ``at`` scores higher here than there, given the belief before it.
 
-    The unit is the range of the score.  None where kernels are learned, or draws were replaced.
+    The unit is the range of the score.  None if the kernel is learned or draws were replaced.
     """
-    known = Problem.of(cell.function, experiment.scale).hyperparameters(experiment.prior)
+    known = Problem.of(run_id.function, experiment.scale).hyperparameters(experiment.prior)
     if known is None:
         return None
     past, answers = (torch.from_numpy(one[: at - 1])[None] for one in (here.questions, here.answers))
-    arm, pair = experiment.arm(cell.arm), np.stack([here.questions[at - 1], there.questions[at - 1]])
+    arm, pair = experiment.arm(run_id.arm), np.stack([here.questions[at - 1], there.questions[at - 1]])
     data = Data.binary(past[:, :, 0], answers[..., 0]) if arm.m == 1 else Data.batches(past, answers)
-    belief = infer(data, kernel(known.kernel, known.lengthscale, known.outputscale), tolerance=1e-9)
-    around = Search.around(belief, source := [generator(*cell.identity, at - 1)])
+    belief = infer(data, known.gpytorch(), tolerance=1e-9)
+    around = Search.around(belief, source := [generator(*run_id.identity, at - 1)])
     search = Witness(around.lanes, source, around.warm)
     with torch.no_grad():
-        if arm.rule in ("ei", "bivariate_ei"):  # their first point is one of the past, without a search
+        if arm.rule in ("ei", "bivariate_ei"):  # their first point is a past one, not searched
             search.asked.append((1, lambda x: belief.mean(x[None, :, 0])[0]))
         parse(arm.rule).ask(belief, arm.m, search)
-        # the last searches were for the last points of the question
+        # the last searches were for the last points of the query
         end, asked = arm.m, search.asked
         member = _first(np.abs(pair[0] - pair[1]).max(-1) > beyond) - 1
         while asked and end - asked[-1][0] > member:
@@ -214,28 +215,28 @@ def gap(
 
 
 def checked(results: Results, cell: tuple[str, str], replicates: int) -> Comparison:
-    """A cell computed again, in so many runs."""
+    """A pair recomputed, with up to this number of replicates."""
     experiment, start = results.experiment, time.process_time()
     arm = experiment.arm(cell[0])
     costly = parse(arm.rule).key in DRAWS or arm.m > 2 or experiment.prior == "learned"
     count = min(max(1, replicates // 2) if costly else replicates, experiment.replicates)
-    lanes = [Cell(experiment.name, cell[1], cell[0], each) for each in range(count)]
+    lanes = [RunId(experiment.name, cell[1], cell[0], each) for each in range(count)]
     runs = run(experiment, lanes)
     spent, found = time.process_time() - start, compared(results, cell, runs)
-    here = Trace(*(one[0].numpy() for one in (runs.questions, runs.answers, runs.optima)))
+    here = Transcript(*(one[0].numpy() for one in (runs.questions, runs.answers, runs.optima)))
     there, places = results.firsts[cell], ((found.noticed, NOTICED), (found.parted, PARTED))
     first, second = (gap(experiment, lanes[0], here, there, *place) if place[0] else None for place in places)
     return replace(found, gaps=(first, second), seconds=spent)
 
 
 def section(experiment: Experiment, about: dict[str, list[str]], found: Sequence[Comparison]) -> str:
-    """What the page says of an experiment."""
+    """The section about an experiment."""
     there = "; ".join(f"{name} {', '.join(about[name])}".strip() for name in ("hardware", "torch", "python"))
     lines = [
         f"\n## {experiment.name}\n\nCommitted: {there}. Here: {sum(one.seconds for one in found):.0f} s.\n",
         (
             "| rule | function | dimensions | 1e-6 | 1e-3 | answer | before | gap "
-            "| same all along, at the end | medians: here, same runs, all | p: same runs, all | seconds |"
+            "| same throughout, at the end | medians: here, same runs, all | p: same runs, all | seconds |"
         ),
         "|" + " --- |" * 12,
     ]
@@ -248,35 +249,38 @@ def section(experiment: Experiment, about: dict[str, list[str]], found: Sequence
         )
         gaps = ", ".join(f"{value:.0e}" for value in dict.fromkeys(one.gaps) if value is not None)
         lines.append(
-            f"| `{one.arm}` | {one.function} | {FUNCTIONS[one.function].dim} | {firsts} | {one.largest:.0e} "
+            f"| `{one.arm}` | {one.function} | {named(one.function).dim} | {firsts} | {one.largest:.0e} "
             f"| {gaps} | {ends} | {one.p[0]:.2g}, {one.p[1]:.2g} | {one.seconds:.0f} |"
         )
     return "\n".join([*lines, "", verdict(found)])
 
 
 def verdict(found: Sequence[Comparison]) -> str:
-    """How much agrees."""
+    """A summary of the agreement."""
     runs, p = sum(one.runs for one in found), [value for one in found for value in one.p]
+    whole, ends = sum(not one.parted for one in found), sum(one.same_end for one in found)
     gaps = [abs(x) for one in found for x in one.gaps if x is not None]
     apart, better = sum(one.runs - one.same_end for one in found), sum(one.better for one in found)
     words = [
-        f"**{sum(not one.parted for one in found)} of {len(found)} first runs ask the same to the end",
-        f"{sum(one.same_end for one in found)} of {runs} runs end the same; smallest p {min(p):.2g}",
-        f"of {len(p)}, where less than {0.05 / len(p):.1g} would be news (Bonferroni).**",
+        f"**{whole} of {len(found)} first runs make the same queries to the end",
+        f"{ends} of {runs} runs have the same final score; smallest p {min(p):.2g}",
+        f"of {len(p)}, where below {0.05 / len(p):.1g} would be significant (Bonferroni).**",
     ]
     if gaps:
         ties = sum(value < TIE for value in gaps)
         words.append(
-            f"Where questions part, {ties} of {len(gaps)} gaps are below {TIE:g}; largest {max(gaps):.0e}."
+            f"Where queries diverge, {ties} of {len(gaps)} gaps are below {TIE:g}; largest {max(gaps):.0e}."
         )
     if apart:
         sign = binomtest(better, apart).pvalue
-        words.append(f"Of {apart} runs that end elsewhere {better} end better here (sign test p {sign:.2g}).")
+        words.append(
+            f"Of {apart} runs with other final scores {better} are better here (sign test p {sign:.2g})."
+        )
     return "; ".join(words[:2]) + " " + " ".join(words[2:])
 
 
 def page() -> str:
-    """All that was found, of every experiment."""
+    """The whole page."""
     here = f"{hardware('cpu')} (torch {torch.__version__}, Python {platform.python_version()})"
     parts, every = [], []
     for path in sorted(KEPT.glob("*.json")):
@@ -291,10 +295,12 @@ def page() -> str:
 
 
 def main() -> None:
-    """Check what was asked for, and write the page."""
+    """Check experiments and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     names = sorted(path.parent.name for path in RESULTS.glob("*/about.json"))
-    parser.add_argument("--experiments", nargs="*", default=names, help="none: only write the page anew")
+    parser.add_argument(
+        "--experiments", nargs="*", default=names, help="without names, only rewrite the page"
+    )
     parser.add_argument("--cells", type=int, default=5)
     parser.add_argument("--replicates", type=int, default=20)
     options = parser.parse_args()

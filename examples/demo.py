@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 import askwise as aw
-from askwise.seeds import generator
+from askwise.numerics.seeds import generator
 
 ANSWERS, OUT = 30, Path("out")
 SPACE = aw.Space(gain=aw.Real(0, 40), cutoff=aw.Real(100, 10_000, log=True))

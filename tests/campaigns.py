@@ -1,20 +1,40 @@
-"""Results that nobody computed, and what a page of Markdown or LaTeX says."""
+"""Results that nobody computed, scripts as modules, and readers of Markdown and LaTeX."""
 
+import importlib.util
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
 from askwise.bench.chunks import Chunk, Folder
 from askwise.bench.experiments import EXPERIMENTS, Experiment
 from askwise.bench.functions import FUNCTIONS
-from askwise.bench.lanes import Cell as Run
+from askwise.bench.lanes import RunId
 from askwise.bench.provenance import written
 from askwise.bench.regret import levels
 
 HOUSE = r"(?s)^.+ must .+; got .+\. .+"
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 SHOWN = ("ackley", "ursem_waves")  # the paper shows one of them or both in each setting
+
+
+@contextmanager
+def script(name: str) -> Iterator[ModuleType]:
+    """A script of benchmarks/ as a module, which worker processes can import as well."""
+    where = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+    sys.modules[name] = module = importlib.util.module_from_spec(where)
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        where.loader.exec_module(module)
+        yield module
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+        del sys.modules[name]
 
 
 def made_up(experiment: Experiment, seed: int = 0) -> dict[str, np.ndarray]:
@@ -58,7 +78,9 @@ def keep(directory: Path, experiment: Experiment, scores: dict[str, np.ndarray])
             lanes, pairs = n * len(own), max(1, arm.m * (arm.m - 1) // 2)
             folder.write(
                 Chunk(
-                    tuple(Run(experiment.name, name, arm.label, each) for name in names for each in range(n)),
+                    tuple(
+                        RunId(experiment.name, name, arm.label, each) for name in names for each in range(n)
+                    ),
                     questions=np.zeros((lanes, t, arm.m, d)),
                     answers=np.zeros((lanes, t, pairs), bool),
                     optima=np.zeros((lanes, t, d)),

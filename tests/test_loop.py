@@ -1,4 +1,4 @@
-"""One step of the loop: a pure function, for every way of inference."""
+"""One step of the loop: a pure function, for every inference method."""
 
 import copy
 import itertools
@@ -10,11 +10,11 @@ from gpytorch.kernels import Kernel, RQKernel, ScaleKernel
 from torch import Tensor
 
 import askwise as aw
-from askwise.belief import Belief
 from askwise.loop import Query, next_query
+from askwise.model.belief import Belief
+from askwise.numerics.seeds import Generators, generator
 from askwise.rules import Rule, parse
-from askwise.search import Search
-from askwise.seeds import Generators, generator
+from askwise.search.search import Search
 from tensors import f64, uniform
 
 METHODS = ("ep", "laplace", "gibbs")
@@ -71,7 +71,7 @@ def test_a_step_changes_none_of_its_inputs(text, m):
 
 
 @each_rule
-def test_the_same_step_twice_asks_the_same(text, m):
+def test_the_same_step_gives_the_same_query(text, m):
     once, again = (asked(answers(), text, m) for _ in range(2))
     assert torch.equal(once.points, again.points)
     assert once.points.shape == (m, 2)
@@ -79,7 +79,7 @@ def test_the_same_step_twice_asks_the_same(text, m):
 
 
 @each_rule
-def test_a_step_depends_on_no_global_generator_and_leaves_it_alone(text, m):
+def test_a_step_neither_uses_nor_changes_global_generators(text, m):
     found = []
     for seed in (1, 2):
         torch.manual_seed(seed)
@@ -92,13 +92,13 @@ def test_a_step_depends_on_no_global_generator_and_leaves_it_alone(text, m):
 
 
 @pytest.mark.parametrize(("text", "m"), [("thompson", 1), ("kss", 2), ("random", 4)])
-def test_another_seed_draws_another_question(text, m):
+def test_another_seed_gives_another_query(text, m):
     once, again = (asked(answers(), text, m, source=generator(seed)).points for seed in (0, 1))
     assert (once - again).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_belief_of_a_question_is_that_of_all_answers(method):
+def test_the_belief_of_a_query_is_given_all_answers(method):
     data, kernel = answers(), aw.kernel("matern52", 0.4, 2.0)
     query = asked(data, "muc", 2, kernel, method=method)
     expected = aw.infer(data, kernel, method, generators=generator(0) if method == "gibbs" else None)
@@ -116,7 +116,7 @@ def top_of_grid(belief: Belief) -> Tensor:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_champion_is_that_of_the_belief_with_the_latest_answer(method):
+def test_the_champion_accounts_for_the_latest_answer(method):
     kernel, before = aw.kernel("se", 0.3, 2.0), answers(4)
     first = asked(before, "muc", 2, kernel, method=method)
     lost = aw.Data.duels([first.points.flip(0).tolist()] * 3, [1, 1, 1])
@@ -129,7 +129,7 @@ def test_the_champion_is_that_of_the_belief_with_the_latest_answer(method):
 
 @pytest.mark.parametrize("method", ["laplace", pytest.param("gibbs", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("text", "m"), [("ucb_phi", 1), ("kss", 2), ("muc_joint", 3)])
-def test_all_methods_serve_all_kinds_of_question_and_repeat_themselves(method, text, m):
+def test_all_methods_serve_all_kinds_of_queries_repeatably(method, text, m):
     once, again = (asked(answers(4), text, m, method=method).points for _ in range(2))
     assert torch.equal(once, again)
     assert ((once >= 0) & (once <= 1)).all()
@@ -147,7 +147,7 @@ WARM = [("ucb_phi", 1), ("muc", 2), ("eubo", 2), ("ei", 2), ("muc_joint", 3)]
 
 
 @pytest.mark.parametrize(("text", "m"), WARM)
-def test_a_warm_start_hardly_moves_a_question(text, m):
+def test_a_warm_start_hardly_changes_a_query(text, m):
     kernel, n = aw.kernel("matern52", 0.3, 3.0), 15
     for seed in range(3):
         duels = aw.Data.duels(uniform(n + 1, 2, 2, seed=seed), uniform(n + 1, seed=seed + 50) > 0.5)
@@ -157,7 +157,7 @@ def test_a_warm_start_hardly_moves_a_question(text, m):
         torch.testing.assert_close(warm, cold, rtol=0, atol=1e-4)
 
 
-def test_a_warm_start_of_the_same_answers_is_done_at_once():
+def test_a_warm_start_from_the_same_answers_saves_sweeps():
     data = answers(10)
     cold = asked(data, "muc", 2)
     warm = asked(data, "muc", 2, warm=cold.belief)
@@ -169,7 +169,7 @@ OWN = aw.kernel("matern52", f64([[0.2, 0.5], [0.4, 0.4], [0.9, 0.3]]), f64([1.0,
 
 
 @each_rule
-def test_lanes_with_their_own_kernels_are_asked_what_they_are_asked_alone(text, m):
+def test_lanes_with_their_own_kernels_get_the_queries_they_get_alone(text, m):
     data = answers(5, (3,))
     together = asked(data, text, m, OWN, [generator("lane", k) for k in range(3)])
     assert together.points.shape == (3, m, 2)
@@ -179,7 +179,7 @@ def test_lanes_with_their_own_kernels_are_asked_what_they_are_asked_alone(text, 
 
 
 @pytest.mark.parametrize("method", ["laplace", pytest.param("gibbs", marks=pytest.mark.slow)])
-def test_lanes_are_asked_what_they_are_asked_alone_by_other_methods(method):
+def test_lanes_get_the_queries_they_get_alone_by_other_methods(method):
     data, kernel = answers(4, (2,)), aw.kernel("se", 0.4)
     together = asked(data, "muc", 2, kernel, [generator("lane", k) for k in range(2)], method=method)
     for k in range(2):
@@ -188,7 +188,7 @@ def test_lanes_are_asked_what_they_are_asked_alone_by_other_methods(method):
 
 
 @pytest.mark.parametrize(("text", "m"), [("ucb_phi", 1), ("kss", 2)])
-def test_many_lanes_are_asked_what_they_are_asked_alone(text, m):
+def test_many_lanes_get_the_queries_they_get_alone(text, m):
     data, kernel, lanes = answers(3, (10,)), aw.kernel("se", 0.2 + uniform(10, 2)), range(10)
     together = asked(data, text, m, kernel, [generator("lane", k) for k in lanes]).points
     assert together.shape == (10, m, 2)
@@ -206,7 +206,7 @@ def test_lanes_may_share_one_generator():
 
 @pytest.mark.parametrize("lanes", [3, 10])
 @pytest.mark.parametrize("more", [-1, 1])
-def test_generators_must_be_one_a_lane(lanes, more):
+def test_there_must_be_one_generator_per_lane(lanes, more):
     sources = [generator(k) for k in range(lanes + more)]
     with pytest.raises(
         ValueError, match=rf"generators must be one, or one for each of the {lanes} lanes; got"
@@ -214,13 +214,13 @@ def test_generators_must_be_one_a_lane(lanes, more):
         asked(answers(2, (lanes,)), "kss", 2, source=sources)
 
 
-def test_lanes_without_answers_are_asked_as_one_is():
+def test_lanes_without_answers_get_the_query_of_one():
     nothing = aw.Data.binary(torch.zeros(2, 0, 2), torch.zeros(2, 0))
     together = asked(nothing, "muc", 2).points
     torch.testing.assert_close(together[1], asked(nothing.select(1), "muc", 2).points, rtol=0, atol=1e-5)
 
 
-def test_a_kernel_may_be_any_of_gpytorchs_and_may_be_trained():
+def test_any_gpytorch_kernel_may_be_used_even_a_trainable_one():
     kernel = ScaleKernel(RQKernel()).double()
     assert all(part.requires_grad for part in kernel.parameters())
     for text, m in (("ucb_phi", 1), ("muc", 2), ("muc_joint", 3)):
@@ -233,7 +233,7 @@ SIZES = {"ucb_phi": {1}, "muc": {2, 3, 5}, "random": {1, 2, 3, 5}, "eubo": {2}}
 
 
 @pytest.mark.parametrize(("text", "m"), [*itertools.product(SIZES, [-2, 0, 1, 2, 3, 5])])
-def test_a_rule_is_asked_only_for_what_it_asks(text, m):
+def test_a_rule_is_used_only_for_its_query_sizes(text, m):
     if m in SIZES[text]:
         assert asked(answers(2), text, m).points.shape == (m, 2)
         return
@@ -259,19 +259,19 @@ def test_a_rule_is_given_the_belief_and_a_search_around_it(monkeypatch):
     assert torch.equal(query.points, torch.zeros(2, 2).double())
 
 
-def test_a_rule_object_with_other_settings_asks_otherwise():
+def test_a_rule_with_other_settings_gives_another_query():
     bold, shy = (asked(answers(), f"ucb_phi(beta={beta})", 1).points for beta in (5.0, 0.0))
     assert isinstance(parse("ucb_phi(beta=5)"), Rule)
     assert (bold - shy).abs().max() > 0.01
 
 
-# the point believed best
+# the estimated optimum
 
 IDENTIFIED = [("ucb_phi", 1), ("random", 1), ("muc", 2), ("kss", 2), ("random", 2), ("random", 3)]
 
 
 def assert_best(belief: Belief, optimum: Tensor, m: int) -> None:
-    """No point of a grid, nor any that was asked about, is better: in mean, or in chance of a yes."""
+    """No point of a grid and no queried point is better, in mean or in success probability."""
     axis = torch.linspace(0, 1, 101, dtype=torch.float64)
     x = torch.cat([torch.cartesian_prod(axis, axis), belief.data.points])
     value = belief.success_probability if m == 1 else belief.mean
@@ -279,7 +279,7 @@ def assert_best(belief: Belief, optimum: Tensor, m: int) -> None:
 
 
 @pytest.mark.parametrize(("text", "m"), IDENTIFIED)
-def test_the_point_believed_best_is_found_and_the_question_stays_the_same(text, m):
+def test_the_optimum_is_found_and_the_query_stays_the_same(text, m):
     data = answers(8)
     plain, identified = (asked(data, text, m, identify=identify) for identify in (False, True))
     assert plain.optimum is None
@@ -288,8 +288,8 @@ def test_the_point_believed_best_is_found_and_the_question_stays_the_same(text, 
     assert_best(identified.belief, identified.optimum, m)
 
 
-def test_the_point_of_highest_mean_and_that_likeliest_to_get_a_yes_are_two():
-    # a few answers say yes at the left and nothing at the right, where a kernel of high variance hopes
+def test_the_points_of_highest_mean_and_of_highest_success_probability_differ():
+    # more answers on the left, more uncertainty on the right
     data = aw.Data.binary([[0.1], [0.12], [0.14], [0.9], [0.95]], [1, 1, 0, 1, 0])
     kernel = aw.kernel("se", 0.2, 9.0)
     yes_no, duel = (asked(data, "random", m, kernel, identify=True) for m in (1, 2))
@@ -303,7 +303,7 @@ def test_the_point_of_highest_mean_and_that_likeliest_to_get_a_yes_are_two():
 
 @pytest.mark.parametrize(("text", "m"), [("ucb_phi", 1), ("muc", 2), ("random", 3)])
 @pytest.mark.parametrize("lanes", [3, 10])
-def test_each_lane_has_the_point_believed_best_that_it_has_alone(text, m, lanes):
+def test_each_lane_has_the_optimum_that_it_has_alone(text, m, lanes):
     data, kernel = answers(3, (lanes,)), aw.kernel("se", 0.2 + uniform(lanes, 2))
     sources = [generator("lane", k) for k in range(lanes)]
     together = asked(data, text, m, kernel, sources, identify=True)
@@ -316,7 +316,7 @@ def test_each_lane_has_the_point_believed_best_that_it_has_alone(text, m, lanes)
         assert_best(alone.belief, alone.optimum, m)
 
 
-def test_what_was_looked_for_before_is_not_taken_for_something_else():
+def test_cached_optima_are_not_mistaken_for_those_of_another_belief():
     data = aw.Data.binary([[0.1], [0.12], [0.14], [0.9], [0.95]], [1, 1, 0, 1, 0])
     one, other = (aw.infer(data, aw.kernel("se", 0.2, variance)) for variance in (9.0, 1.0))
     search = Search.around(one, generator(0))
@@ -327,7 +327,7 @@ def test_what_was_looked_for_before_is_not_taken_for_something_else():
     assert len(torch.cat(found).unique(dim=0)) == 4
 
 
-def test_a_rule_that_asks_about_the_point_believed_best_has_it_looked_for_once(monkeypatch):
+def test_an_optimum_that_the_rule_queries_is_searched_once(monkeypatch):
     searches, argmax = [], Search.argmax
 
     def counted(self: Search, *given: object, **options: object) -> Tensor:
@@ -340,7 +340,7 @@ def test_a_rule_that_asks_about_the_point_believed_best_has_it_looked_for_once(m
     assert torch.equal(query.optimum[0], query.points[0])
 
 
-def test_without_answers_there_is_a_point_believed_best_too():
+def test_there_is_an_optimum_without_answers_too():
     nothing = aw.Data.binary(torch.zeros(0, 2), torch.zeros(0))
     query = asked(nothing, "random", 2, identify=True)
     assert query.optimum.shape == (1, 2)

@@ -12,56 +12,65 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from askwise import bench as bench
-    from askwise import features as features
     from askwise import numerics as numerics
-    from askwise import paths as paths
     from askwise import rules as rules
-    from askwise import seeds as seeds
-    from askwise import uncertainty as uncertainty
-    from askwise.advice import Best as Best
-    from askwise.belief import Belief as Belief
-    from askwise.data import Data as Data
-    from askwise.fitting import fit as fit
-    from askwise.inference import infer as infer
-    from askwise.kernels import kernel as kernel
+    from askwise.errors import Conflict as Conflict
+    from askwise.errors import NotFound as NotFound
+    from askwise.errors import Refused as Refused
+    from askwise.errors import Unavailable as Unavailable
     from askwise.loop import next_query as next_query
+    from askwise.model import Belief as Belief
+    from askwise.model import Data as Data
+    from askwise.model import features as features
+    from askwise.model import fit as fit
+    from askwise.model import infer as infer
+    from askwise.model import kernel as kernel
+    from askwise.model import paths as paths
+    from askwise.model import uncertainty as uncertainty
+    from askwise.numerics import seeds as seeds
     from askwise.space import Choice as Choice
     from askwise.space import Fixed as Fixed
     from askwise.space import Integer as Integer
+    from askwise.space import Ordinal as Ordinal
     from askwise.space import Real as Real
     from askwise.space import Space as Space
     from askwise.storage import StudyNotFound as StudyNotFound
+    from askwise.study import Best as Best
     from askwise.study import Question as Question
     from askwise.study import Status as Status
     from askwise.study import Study as Study
 
-_MODULES = ("bench", "features", "numerics", "paths", "rules", "seeds", "uncertainty")
+_PACKAGES = ("bench", "numerics", "rules")
 _HOMES = {
-    "advice": ("Best",),
-    "belief": ("Belief",),
-    "data": ("Data",),
-    "fitting": ("fit",),
-    "inference": ("infer",),
-    "kernels": ("kernel",),
+    "errors": ("Conflict", "NotFound", "Refused", "Unavailable"),
     "loop": ("next_query",),
-    "space": ("Choice", "Fixed", "Integer", "Real", "Space"),
+    "model": ("Belief", "Data", "features", "fit", "infer", "kernel", "paths", "uncertainty"),
+    "numerics": ("seeds",),
+    "space": ("Choice", "Fixed", "Integer", "Ordinal", "Real", "Space"),
     "storage": ("StudyNotFound",),
-    "study": ("Question", "Status", "Study"),
+    "study": ("Best", "Question", "Status", "Study"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [*_MODULES, *_HOME]
+__all__ = [*_PACKAGES, *_HOME]
 
 
 def __getattr__(name: str) -> object:
     """A public name, imported when it is first used: torch takes seconds, and `askwise --help` needs none."""
-    if name in _MODULES:
+    if name in _PACKAGES:
         return import_module(f"askwise.{name}")
-    if name not in _HOME:
+    if name in _HOME:
+        value = getattr(import_module(f"askwise.{_HOME[name]}"), name)
+    elif not name[0].isupper() or (value := _parameter_kind(name)) is None:
         raise AttributeError(f"module 'askwise' has no attribute {name!r}")
-    value = getattr(import_module(f"askwise.{_HOME[name]}"), name)
     globals()[name] = value
     return value
+
+
+def _parameter_kind(name: str) -> type | None:
+    """A kind of parameter that a file or a plug-in has added."""
+    kinds = import_module("askwise.space").KINDS
+    return next((kind for kind in kinds.values() if kind.__name__ == name), None)
 
 
 def __dir__() -> list[str]:

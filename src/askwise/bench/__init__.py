@@ -11,15 +11,17 @@ if TYPE_CHECKING:
     from askwise.bench import functions as functions
     from askwise.bench import published as published
     from askwise.bench import ranking as ranking
+    from askwise.bench import report as report
     from askwise.bench import results as results
 
 __all__ = [
-    *("campaign", "effects", "executors", "experiments", "functions", "published", "ranking", "results"),
+    *("campaign", "effects", "executors", "experiments", "functions", "published", "ranking", "report"),
+    "results",
 ]
 
 
 def __getattr__(name: str) -> object:
-    """A module, imported when it is first used: a ranking needs no torch, and few need scipy's tests."""
+    """A module, imported on first use: a ranking needs neither torch nor matplotlib."""
     if name not in __all__:
         raise AttributeError(f"module 'askwise.bench' has no attribute {name!r}")
     return import_module(f"askwise.bench.{name}")

@@ -1,4 +1,4 @@
-"""How much better one rule is than another, which a ranking by significant wins does not tell."""
+"""Effect sizes: how much better one rule is than another."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,15 +7,14 @@ import numpy as np
 from jaxtyping import Float
 
 from askwise.bench.ranking import Scores, measures
+from askwise.errors import Refused
 
-__all__ = ["Superiority", "superiority"]
-
-_TAIL = 0.025  # on each side: intervals of 95 %
+_TAIL = 0.025  # on each side of a 95 % interval
 
 
 @dataclass(frozen=True, eq=False)
 class Superiority:
-    """How often the rule of the row is better than that of the column, with 95 % intervals."""
+    """Probability that the rule of the row is better than that of the column, with 95 % intervals."""
 
     rules: tuple[str, ...]
     matrix: Float[np.ndarray, "rule rule"]
@@ -30,26 +29,26 @@ def superiority(
 
     .. math:: \frac1F \sum_f P(X_f > Y_f) + \tfrac12 P(X_f = Y_f) = \frac1F \sum_f \frac{U_f}{n m}
 
-    with U the statistic of Mann and Whitney; one half means neither is better.  ``of="auc"`` compares means
-    over iterations in place of last scores.
+    with U the Mann-Whitney statistic; one half means neither is better.  ``of="auc"`` compares means over
+    iterations instead of final scores.
 
-    The intervals are percentiles of a bootstrap that draws the replicates again, of each rule and function
-    on their own.  The functions stay as they are: the intervals speak of these, not of functions at large.
-    Accuracy: of normal scores on 10 functions, with 5 to 40 replicates, they held the truth in 94 % of
+    The intervals are bootstrap percentiles; replicates are resampled within each rule and function.  The
+    functions are fixed: the intervals do not extend to others.
+    Accuracy: with normal scores on 10 functions and 5 to 40 replicates, they covered the truth in 94 % of
     simulations.
     """
     if of not in ("final", "auc"):
-        raise ValueError(f"of must be 'final' or 'auc'; got {of!r}. Choose one of them.")
+        raise Refused("of", "be 'final' or 'auc'", repr(of), "Choose one of them.")
     if isinstance(bootstraps, bool) or not isinstance(bootstraps, int) or bootstraps < 1:
-        raise ValueError(f"bootstraps must be a whole number from 1; got {bootstraps!r}. 2000 are usual.")
+        raise Refused("bootstraps", "be a whole number from 1", repr(bootstraps), "2000 is usual.")
     final, auc = measures(scores)
     samples = final if of == "final" else auc
     sizes = [sample.shape[1] for sample in samples]
     source = np.random.default_rng(seed)
     pairs = len(samples[0]) * np.outer(sizes, sizes)
-    wins = np.zeros((1, len(sizes), len(sizes)))  # sums of halves are exact: divided once, at the end
+    wins = np.zeros((1, len(sizes), len(sizes)))  # sums of halves are exact; one division at the end
     redrawn = np.zeros((bootstraps, len(sizes), len(sizes)))
-    for values in np.concatenate(samples, axis=1):  # of one function, all rules side by side
+    for values in np.concatenate(samples, axis=1):  # one function, all rules side by side
         better = _better(values)
         wins += _wins(better, np.ones((1, len(values))), sizes)
         redrawn += _wins(better, _multiplicities(bootstraps, sizes, source), sizes)
@@ -58,23 +57,23 @@ def superiority(
 
 
 def _better(values: Float[np.ndarray, " run"]) -> Float[np.ndarray, "run run"]:
-    """One where the run of the row is better than that of the column, one half where they are equal."""
+    """1 where the run of the row is better than that of the column, 1/2 where they are equal."""
     return (values[:, None] > values) + 0.5 * (values[:, None] == values)
 
 
 def _multiplicities(
     count: int, sizes: list[int], source: np.random.Generator
 ) -> Float[np.ndarray, "bootstrap run"]:
-    """How often each run is drawn, if each rule's runs are drawn again with replacement."""
+    """Bootstrap weights: how often each run is drawn when the runs of each rule are resampled."""
     return np.concatenate([source.multinomial(n, np.full(n, 1 / n), count) for n in sizes], 1).astype(float)
 
 
 def _wins(
     better: Float[np.ndarray, "run run"], weights: Float[np.ndarray, "bootstrap run"], sizes: list[int]
 ) -> Float[np.ndarray, "bootstrap rule rule"]:
-    """The statistic U of each two rules, with runs that count as often as their weight.
+    """The statistic U of every pair of rules, with weighted runs.
 
-    As products of matrices: 2000 bootstraps of 9 rules with 40 replicates on 34 functions take 3 s.
+    As matrix products: 2000 bootstraps of 9 rules with 40 replicates on 34 functions take 3 s.
     """
     starts = np.cumsum([0, *sizes[:-1]])
     rows = [

@@ -1,88 +1,87 @@
-"""Where chunks of runs are computed: in this process, in several on this machine, or by Dask on many.
+"""Where work is done: in this process, in several processes on this machine, or on a Dask cluster.
 
-An executor knows nothing of benchmarks: it applies a function to tasks, and hands back results as they come.
-Tasks are taken one by one as there is room for them, so that whoever gives them may still choose the next.
+An executor applies a function to tasks and yields results in order of completion.  It takes tasks one by one
+when there is capacity, so that the caller can still choose the next one.
 """
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from itertools import islice
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from askwise.bench.processes import Input, Output, check_workers, without_interrupts
 from askwise.bench.processes import Processes as Processes
-from askwise.bench.processes import check_workers, deaf_to_interrupts
+from askwise.errors import Failed, extra
 
-__all__ = ["DaskCluster", "Executor", "Processes", "ThisProcess"]
-
-Task = TypeVar("Task")
-Result = TypeVar("Result")
 _RETRIES = 3
-_AHEAD = 2  # tasks for each thread of a cluster: one that is computed, one that waits
+_AHEAD = 2  # tasks per thread of a cluster: one running, one waiting
 _PATIENCE = 20  # seconds to find a scheduler
 
 
 @runtime_checkable
 class Executor(Protocol):
-    """Something that computes."""
+    """Applies a function to tasks."""
 
     @property
     def name(self) -> str:
-        """What it is called in the records of a campaign."""
+        """Its name in about.json."""
 
     @property
     def workers(self) -> int:
-        """How many tasks it computes at once."""
+        """Number of tasks it computes at once."""
 
     @property
     def is_here(self) -> bool:
         """Whether it computes on this machine."""
 
     def results(
-        self, work: Callable[[Task], Result], tasks: Iterable[Task]
-    ) -> Generator[tuple[Task, Result], None, None]:
-        """Each task and its result, in the order in which they are done."""
+        self, work: Callable[[Input], Output], tasks: Iterable[Input]
+    ) -> Generator[tuple[Input, Output], None, None]:
+        """Each task and its result, in order of completion."""
 
 
 class ThisProcess:
-    """One task after another, here."""
+    """One task after another, in this process."""
 
     name = "this process"
     workers = 1
     is_here = True
 
     def results(
-        self, work: Callable[[Task], Result], tasks: Iterable[Task]
-    ) -> Generator[tuple[Task, Result], None, None]:
+        self, work: Callable[[Input], Output], tasks: Iterable[Input]
+    ) -> Generator[tuple[Input, Output], None, None]:
         """Each task and its result."""
         for task in tasks:
             yield task, work(task)
 
 
 class DaskCluster:
-    """The workers of a Dask cluster, which need askwise installed but share no disk with us.
+    """The workers of a Dask cluster, which need askwise installed but no shared disk.
 
-    A task whose worker dies is given to another, up to three times.
+    A task whose worker dies is retried on another, up to three times.
     """
 
     name = "dask"
 
     def __init__(self, address: str, workers: int = 1) -> None:
-        """``address``: that of a scheduler, or ``local`` for a cluster of so many processes here."""
+        """``address``: of a scheduler, or ``local`` for a cluster of ``workers`` processes here."""
         check_workers(workers)
         self.address, self.workers, self.is_here = address, workers, address == "local"
 
     def results(
-        self, work: Callable[[Task], Result], tasks: Iterable[Task]
-    ) -> Generator[tuple[Task, Result], None, None]:
-        """Each task and its result, as the cluster delivers them."""
-        distributed = _distributed()
+        self, work: Callable[[Input], Output], tasks: Iterable[Input]
+    ) -> Generator[tuple[Input, Output], None, None]:
+        """Each task and its result, in order of completion."""
+        with extra("bench", "dask"):
+            distributed: Any = import_module("distributed")  # only this executor needs it
         with _client(distributed, self.address, self.workers) as client:
             done = distributed.as_completed()
-            given: dict[Any, Task] = {}
+            given: dict[Any, Input] = {}
             waiting = iter(tasks)
             while True:
-                # others may have joined; one that has died will be back
+                # workers may have joined; those that died are restarted
                 self.workers = max(self.workers, sum(client.nthreads().values()))
                 for task in islice(waiting, max(0, _AHEAD * self.workers - len(given))):
                     future = client.submit(work, task, pure=False, retries=_RETRIES)
@@ -94,38 +93,29 @@ class DaskCluster:
                 yield given.pop(future), _result(distributed, future)
 
 
-def _distributed() -> Any:
-    """Dask's package for clusters, which only this executor needs."""
-    try:
-        import distributed
-    except ImportError as error:
-        raise ImportError(
-            f"dask must be installed for a cluster; got none ({error}). Run `pip install askwise[bench]`."
-        ) from error
-    return distributed
-
-
 @contextmanager
 def _client(distributed: Any, address: str, workers: int) -> Iterator[Any]:
-    """A connection to the cluster, which ends with the cluster itself if that is ours."""
+    """A connection to the cluster; a local cluster is started and ended with it."""
     if address != "local":
         try:
             client = distributed.Client(address, timeout=_PATIENCE)
         except (OSError, ValueError) as error:
-            raise OSError(
-                f"--dask must be the address of a scheduler, or local; got {address} ({error}). "
-                "Start one with `dask scheduler`, which shows its address."
+            raise Failed(
+                "--dask",
+                "be the address of a scheduler, or local",
+                f"{address} ({error})",
+                "Start one with `dask scheduler`, which prints its address.",
             ) from None
         with client:
             yield client
         return
-    with deaf_to_interrupts():
+    with without_interrupts():
         cluster = distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             memory_limit=0,
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,  # a worker that dies is no news: its task is tried again
+            dashboard_address="127.0.0.1:0",  # any free port
+            silence_logs=logging.CRITICAL,  # a worker that dies is no news: its task is retried
         )
     with cluster, distributed.Client(cluster) as client:
         yield client
@@ -135,9 +125,11 @@ def _result(distributed: Any, future: Any) -> Any:
     try:
         return future.result()
     except distributed.KilledWorker as error:
-        raise ChildProcessError(
-            f"workers must live until their runs are done; got {error.allowed_failures + 1} killed by the "
-            "same runs. Give them more memory, or fewer lanes (--lanes)."
+        raise Failed(
+            "workers",
+            "survive until their runs are done",
+            f"{error.allowed_failures + 1} killed by the same runs",
+            "Give them more memory, or use fewer --lanes.",
         ) from None
     finally:
         future.release()

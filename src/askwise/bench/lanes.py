@@ -1,7 +1,7 @@
-"""Runs in lock-step: replicates of one rule on functions of like dimension and kernel, a lane each.
+"""Runs in lockstep: one rule on functions of the same dimension and kernel family, a lane per run.
 
-All lanes ask, are answered and believe together, through the same :func:`askwise.loop.next_query` that
-a study calls, on a CPU or a GPU.  A lane run with others equals the lane run alone.
+Each step queries, answers and infers in all lanes at once, on a CPU or a GPU, through the same
+:func:`askwise.loop.next_query` that a study calls.  A lane gives the same result alone and with others.
 """
 
 import time
@@ -13,22 +13,18 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from askwise.belief import Belief
-from askwise.bench.experiments.base import Arm, Experiment
+from askwise.bench.experiments import Experiment
 from askwise.bench.problems import Problem
-from askwise.data import Data
-from askwise.fitting import expected_kernel, expected_length, fit, learned_from
-from askwise.kernels import kernel
+from askwise.errors import Refused
 from askwise.loop import Query, next_query
+from askwise.model import Belief, Data, expected_kernel, expected_length, kernel, learned_kernel, refit_count
+from askwise.numerics import generator
 from askwise.rules import parse
-from askwise.seeds import generator
-
-__all__ = ["Cell", "Runs", "run"]
 
 
 @dataclass(frozen=True, order=True)
-class Cell:
-    """One run of an experiment, by name; its random numbers follow from that."""
+class RunId:
+    """The name of one run of an experiment, which seeds its random numbers."""
 
     experiment: str
     function: str
@@ -37,80 +33,71 @@ class Cell:
 
     @property
     def start(self) -> tuple[str | int, ...]:
-        """Identity of its first questions and answers, which it shares with all other rules."""
+        """Seed of the initial queries and answers, shared by all arms."""
         return self.experiment, self.function, self.replicate, "start"
 
     @property
     def identity(self) -> tuple[str | int, ...]:
-        """Identity of all that comes after."""
+        """Seed of everything after that."""
         return self.experiment, self.function, self.arm, self.replicate
 
 
 @dataclass(frozen=True)
 class Runs:
-    """What happened in each lane, question by question."""
+    """The course of each lane, query by query."""
 
     questions: Float[Tensor, "lane t m d"]
     answers: Bool[Tensor, "lane t k"]
     optima: Float[Tensor, "lane t d"]
-    """The point believed best after each answer."""
+    """The estimated optimum after each answer."""
     scores: Float[Tensor, "lane t"]
     converged: Bool[Tensor, "lane t"]
     seconds: Float[Tensor, " t"]
-    """Time that each question took, of all lanes together."""
+    """Time of each step, all lanes together."""
 
     @classmethod
     def joined(cls, parts: "Sequence[Runs]") -> "Runs":
-        """Runs that were made one part after the other."""
+        """Runs that were computed one part after the other."""
         names = [field.name for field in fields(cls) if field.name != "seconds"]
         lanes = {name: torch.cat([getattr(part, name) for part in parts]) for name in names}
         return cls(**lanes, seconds=torch.stack([part.seconds for part in parts]).sum(0))
 
 
-def run(experiment: Experiment, cells: Sequence[Cell], device: torch.device | str = "cpu") -> Runs:
-    """Run these cells together; they must share arm, kernel and number of dimensions."""
-    problems = [Problem.of(cell.function, experiment.scale) for cell in cells]
-    arm = _common_arm(experiment, cells, problems)
-    return _Lanes(experiment, arm, cells, problems, torch.device(device)).run()
-
-
-def _common_arm(experiment: Experiment, cells: Sequence[Cell], problems: Sequence[Problem]) -> Arm:
-    arms = {cell.arm for cell in cells}
-    kinds = {(problem.function.dim, _family(problem, experiment)) for problem in problems}
-    if len(arms) != 1 or len(kinds) != 1:
-        raise ValueError(
-            "cells must share one arm, kernel and number of dimensions to run together; "
-            f"got {len(arms)} arms and {len(kinds)} kinds of problem. Run them in groups."
-        )
-    return experiment.arm(arms.pop())
-
-
-def _family(problem: Problem, experiment: Experiment) -> str:
+def group_of(experiment: Experiment, run_id: RunId) -> tuple[str, int, str | None]:
+    """What runs must share to be lanes of one step: arm, dimension, kernel family (None if learned)."""
+    problem = Problem.of(run_id.function, experiment.scale)
     known = problem.hyperparameters(experiment.prior)
-    return "learned" if known is None else known.kernel
+    return run_id.arm, problem.function.dim, None if known is None else known.kernel
+
+
+def run(experiment: Experiment, ids: Sequence[RunId], device: torch.device | str = "cpu") -> Runs:
+    """Compute these runs together; they must belong to one group."""
+    groups = {group_of(experiment, run_id) for run_id in ids}
+    if len(groups) != 1:
+        raise Refused(
+            "runs",
+            "share one arm, kernel family and dimension to be computed together",
+            f"{len(groups)} groups",
+            "Compute each group separately.",
+        )
+    return _Lanes(experiment, ids, torch.device(device)).run()
 
 
 class _Lanes:
-    def __init__(
-        self,
-        experiment: Experiment,
-        arm: Arm,
-        cells: Sequence[Cell],
-        problems: Sequence[Problem],
-        device: torch.device,
-    ) -> None:
-        self.experiment, self.arm, self.cells, self.device = experiment, arm, cells, device
-        self.rule, self.first = parse(arm.rule), parse("random")
+    def __init__(self, experiment: Experiment, ids: Sequence[RunId], device: torch.device) -> None:
+        self.experiment, self.ids, self.device = experiment, ids, device
+        self.arm = experiment.arm(ids[0].arm)
+        self.rule, self.first = parse(self.arm.rule), parse("random")
+        problems = [Problem.of(run_id.function, experiment.scale) for run_id in ids]
         self.d = problems[0].function.dim
-        self.pairs = max(1, arm.m * (arm.m - 1) // 2)
-        # each function is evaluated once for all its lanes
-        self.parts = _grouped(problems, device)
+        self.pairs = max(1, self.arm.m * (self.arm.m - 1) // 2)
+        self.lanes_of = _lanes_of(problems, device)
         self.prior: Kernel | None = None
         if experiment.prior != "learned":
             self.prior = _known_prior(experiment, problems, device)
 
     def run(self) -> Runs:
-        """Ask and answer to the end."""
+        """Query and answer to the end."""
         questions, chance = self._beginnings()
         answers, optima, scores, converged, clock = [], [], [], [], [time.perf_counter()]
         query: Query | None = None
@@ -122,7 +109,7 @@ class _Lanes:
             query = self._query(questions[: number + 1], answers, query)
             assert query.optimum is not None
             optima.append(query.optimum[:, 0])
-            scores.append(self._judged(optima[-1]))
+            scores.append(self._scores(optima[-1]))
             converged.append(query.belief.converged)
             clock.append(time.perf_counter())
         return Runs(
@@ -135,13 +122,13 @@ class _Lanes:
         )
 
     def _beginnings(self) -> tuple[list[Tensor], Tensor]:
-        """First questions [lane, m, d], and the chance that decides each answer [lane, t, pairs]."""
+        """Initial queries [lane, m, d], and the uniform numbers that decide all answers [lane, t, pairs]."""
         m, d, pairs = self.arm.m, self.d, self.pairs
-        # all first ones, also for a run that ends before: it is the beginning of a longer one
+        # all initial ones even if the run ends earlier: it equals the start of a longer run
         first, later = self.experiment.initial, max(0, self.experiment.iterations - self.experiment.initial)
         asked, chance = [], []
-        for cell in self.cells:
-            start, rest = generator(*cell.start), generator(*cell.identity, "answers")
+        for run_id in self.ids:
+            start, rest = generator(*run_id.start), generator(*run_id.identity, "answers")
             asked.append(torch.rand(first, m, d, generator=start, dtype=torch.float64))
             early = torch.rand(first, pairs, generator=start, dtype=torch.float64)
             late = torch.rand(later, pairs, generator=rest, dtype=torch.float64)
@@ -152,24 +139,24 @@ class _Lanes:
     def _answers(self, question: Tensor, chance: Tensor) -> Tensor:
         return self.experiment.user.answers(self._each(lambda problem, x: problem.value(x), question), chance)
 
-    def _judged(self, optimum: Tensor) -> Tensor:
+    def _scores(self, optimum: Tensor) -> Tensor:
         return self._each(lambda problem, x: problem.score(x, self.experiment.score), optimum)
 
     def _each(self, value: Callable[[Problem, Tensor], Tensor], x: Tensor) -> Tensor:
-        """Values of points of each lane by its own function."""
+        """Values at the points of each lane by its own function, evaluated once per function."""
         found = x.new_empty(x.shape[:-1])
-        for problem, lanes in self.parts:
+        for problem, lanes in self.lanes_of.items():
             found[lanes] = value(problem, x[lanes])
         return found
 
     def _query(self, questions: list[Tensor], answers: list[Tensor], last: Query | None) -> Query:
-        """What is believed after these answers, and what to ask next, if it is the rule that asks."""
+        """The posterior after these answers, the estimated optimum and the next query."""
         number = len(answers)
-        asks = self.experiment.initial <= number < self.experiment.iterations
+        by_rule = self.experiment.initial <= number < self.experiment.iterations
         data = self._data(torch.stack(questions, 1), torch.stack(answers, 1))
         prior, warm = self._prior(data, None if last is None else last.belief)
-        sources = [generator(*cell.identity, number) for cell in self.cells]
-        rule = self.rule if asks else self.first
+        sources = [generator(*run_id.identity, number) for run_id in self.ids]
+        rule = self.rule if by_rule else self.first
         return next_query(data, rule, prior, self.arm.m, sources, warm=warm, identify=True)
 
     def _data(self, questions: Tensor, answers: Tensor) -> Data:
@@ -178,29 +165,30 @@ class _Lanes:
         return Data.batches(questions, answers)
 
     def _prior(self, data: Data, warm: Belief | None) -> tuple[Kernel, Belief | None]:
-        """The prior for these answers, and the belief to start from, if it is one under the same prior."""
+        """The prior for these answers, and the belief to warm-start from if it has the same prior."""
         if self.experiment.prior == "learned":
-            enough = learned_from(asked := len(data.signs[0]) // self.pairs)
+            enough = refit_count(asked := len(data.signs[0]) // self.pairs)
             if enough == asked or self.prior is None:
-                self.prior = fit(data, expected_kernel("matern52", [expected_length(self.d)] * self.d)).kernel
+                expected = expected_kernel("matern52", [expected_length(self.d)] * self.d)
+                self.prior = learned_kernel(data, expected)
                 return self.prior, None
         assert self.prior is not None
         return self.prior, warm
 
 
-def _grouped(problems: Sequence[Problem], device: torch.device) -> list[tuple[Problem, Tensor]]:
+def _lanes_of(problems: Sequence[Problem], device: torch.device) -> dict[Problem, Tensor]:
     lanes: dict[Problem, list[int]] = {}
     for lane, problem in enumerate(problems):
         lanes.setdefault(problem, []).append(lane)
-    return [(problem, torch.tensor(own, device=device)) for problem, own in lanes.items()]
+    return {problem: torch.tensor(own, device=device) for problem, own in lanes.items()}
 
 
 def _known_prior(experiment: Experiment, problems: Sequence[Problem], device: torch.device) -> Kernel:
-    """The kernels of all lanes; a single one where they share it."""
+    """The kernels of all lanes; a single one if they share it."""
     found = [problem.hyperparameters(experiment.prior) for problem in problems]
     known = [one for one in found if one is not None]
     if len(set(known)) == 1:
-        return kernel(known[0].kernel, known[0].lengthscale, known[0].outputscale).to(device)
+        return known[0].gpytorch().to(device)
     lengths = torch.tensor([one.lengthscale for one in known], dtype=torch.float64)
     scales = torch.tensor([one.outputscale for one in known], dtype=torch.float64)
     return kernel(known[0].kernel, lengths, scales).to(device)

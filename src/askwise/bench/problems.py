@@ -1,25 +1,69 @@
-"""A benchmark function as an experiment takes it: in which units it is felt, and with which prior."""
+"""A benchmark function as an experiment poses it: in which units, and with which prior.
 
+Two tables in the package hold the constants.  ``tables/recovered.csv``: what Fauvel & Chalk (2021) used,
+recovered from their published result files, for functions in ``raw`` units (duels, batches) and ``rescaled``
+to mean 0 and variance 1, some after a logarithm (yes/no).  ``tables/likelihood.csv``: maximum-likelihood fits
+to functions ``standardised`` without a logarithm, made by ``benchmarks/likelihood.py``.
+"""
+
+import csv
+import math
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Literal
 
 import torch
+from gpytorch.kernels import ScaleKernel
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.bench import hyperparameters
-from askwise.bench.functions import FUNCTIONS, Function
-from askwise.bench.hyperparameters import Hyperparameters
-from askwise.normal import ndtr
+from askwise.bench.functions import Function, named
+from askwise.errors import Refused
+from askwise.model import SMOOTHNESS, kernel
+from askwise.numerics import ndtr, one_thread
 
-__all__ = ["Prior", "Problem", "Scale", "Score"]
-
-Scale = Literal["raw", "rescaled", "standardised"]
-"""As it is; as the authors rescaled it (some of them through a logarithm); to mean 0 and variance 1."""
+Units = Literal["raw", "rescaled", "standardised"]
+"""The function itself; rescaled by the authors (some through a logarithm); to mean 0 and variance 1."""
 Prior = Literal["recovered", "likelihood", "learned"]
-"""The authors' kernels and parameters; ours of maximum likelihood; learned from the answers on the way."""
-Score = Literal["value", "probability"]
-"""What a run is judged by: the function at the point believed best, or the probability of a yes there."""
+"""The authors' kernels; our maximum-likelihood fits; learned from the answers during the run."""
+Metric = Literal["value", "probability"]
+"""What a run is scored by: the function at the estimated optimum, or the probability of a yes there."""
+
+TABLES = files("askwise.bench") / "tables"
+_TABLED = {"recovered": "the authors' constants", "likelihood": "maximum-likelihood kernels"}
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """A zero-mean Gaussian process on the unit cube: kernel family, a lengthscale per dimension, variance."""
+
+    kernel: str
+    lengthscale: tuple[float, ...]
+    outputscale: float
+
+    def gpytorch(self) -> ScaleKernel:
+        """The kernel with these parameters."""
+        return kernel(self.kernel, self.lengthscale, self.outputscale)
+
+
+@dataclass(frozen=True)
+class Rescaling:
+    r"""Maps values g of a function to z with mean 0 and variance 1; both are maximised.
+
+    .. math:: z = (g - m) / \sqrt v, \qquad\text{with a logarithm}\quad z = (m - \log(-g)) / \sqrt v
+
+    With a logarithm, a maximum of g = 0 becomes infinite.
+    """
+
+    mean: float  # of g, or of log(-g)
+    variance: float
+    log: bool = False
+
+    def __call__(self, values: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+        """Rescaled values."""
+        above = self.mean - torch.log(-values) if self.log else values - self.mean
+        return above / math.sqrt(self.variance)
 
 
 @dataclass(frozen=True)
@@ -27,38 +71,129 @@ class Problem:
     """A function in some units, over the unit cube."""
 
     function: Function
-    scale: Scale
+    units: Units
 
     @classmethod
-    def of(cls, name: str, scale: Scale) -> "Problem":
-        """The problem of this function."""
-        if name not in FUNCTIONS:
-            raise ValueError(
-                f"function must be one of {', '.join(FUNCTIONS)}; got {name!r}. Choose one of them."
-            )
-        return cls(FUNCTIONS[name], scale)
+    def of(cls, name: str, units: Units) -> "Problem":
+        """The problem of this function; refuses units that it has no constants for."""
+        if units == "rescaled":
+            _row("recovered", name)
+        return cls(named(name), units)
 
     def value(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b"]:
         """Values at points of the unit cube, larger is better."""
-        return self._scaled(self.function.unit(x))
+        return self._rescaled(self.function.unit(x))
 
     @property
     def best(self) -> float:
-        """The highest value; infinite where the logarithm of a function that reaches zero is taken."""
-        return float(self._scaled(torch.tensor(self.function.max, dtype=torch.float64)))
+        """The maximum; infinite where the logarithm of a function that reaches zero is taken."""
+        return float(self._rescaled(torch.tensor(self.function.max, dtype=torch.float64)))
 
-    def score(self, x: Float[Tensor, "*b d"], kind: Score) -> Float[Tensor, "*b"]:
-        """What a run is given for believing x the best."""
+    def score(self, x: Float[Tensor, "*b d"], metric: Metric) -> Float[Tensor, "*b"]:
+        """The score of a run that estimates the optimum at x."""
         value = self.value(x)
-        return ndtr(value) if kind == "probability" else value
+        return ndtr(value) if metric == "probability" else value
 
     def hyperparameters(self, prior: Prior) -> Hyperparameters | None:
-        """Kernel and parameters for this function in these units; none where they are to be learned."""
+        """The prior for this function in these units; None if it is learned."""
         if prior == "learned":
             return None
         if prior == "recovered":
-            return hyperparameters.recovered(self.function.name, self.scale)
-        return hyperparameters.likelihood(self.function.name, self.scale)
+            return recovered(self.function.name, self.units)
+        return likelihood(self.function.name, self.units)
 
-    def _scaled(self, raw: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
-        return hyperparameters.rescaling(self.function.name, self.scale)(raw)
+    def _rescaled(self, raw: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+        return rescaling(self.function.name, self.units)(raw)
+
+
+def recovered(function: str, units: str) -> Hyperparameters:
+    """The prior of Fauvel & Chalk (2021) for a function, ``raw`` or ``rescaled``.
+
+    >>> recovered("trid", "raw")
+    Hyperparameters(kernel='se', lengthscale=(0.190511, 0.176473), outputscale=11.3635)
+    """
+    _check_units(units, ("raw", "rescaled"))
+    row = _row("recovered", function)
+    return _hyperparameters(function, row["kernel"], row[f"{units}_lengthscale"], row[f"{units}_outputscale"])
+
+
+def likelihood(function: str, units: str = "standardised") -> Hyperparameters:
+    """The maximum-likelihood prior for a function, ``standardised`` to mean 0 and variance 1."""
+    _check_units(units, ("standardised",))
+    row = _row("likelihood", function)
+    family = row["kernel"]
+    return _hyperparameters(function, family, row[f"lengthscale_{family}"], row[f"outputscale_{family}"])
+
+
+def rescaling(function: str, units: str) -> Rescaling:
+    """The map from a function's raw values to ``raw``, ``rescaled`` or ``standardised`` ones.
+
+    >>> rescaling("trid", "rescaled")
+    Rescaling(mean=-12.72624612, variance=117.2082049, log=False)
+    """
+    _check_units(units, ("raw", "rescaled", "standardised"))
+    if units == "rescaled":
+        row = _row("recovered", function)
+        log = row["rescale_log"] == "1"
+        mean = float(row["rescale_mean"])  # of f = -g or of its logarithm
+        return Rescaling(mean if log else -mean, float(row["rescale_variance"]), log)
+    if units == "standardised":
+        tabled = _table("likelihood").get(function)
+        if tabled is None:
+            return Rescaling(*moments(named(function)))
+        return Rescaling(float(tabled["mean"]), float(tabled["variance"]))
+    named(function)
+    return Rescaling(0.0, 1.0)
+
+
+@cache
+def moments(function: Function, count: int = 2**20) -> tuple[float, float]:
+    """Mean and variance of a function over its box, by quasi-Monte Carlo with a fixed seed."""
+    engine = torch.quasirandom.SobolEngine(function.dim, scramble=True, seed=0)
+    with one_thread():  # more would change the last bits
+        values = function.unit(engine.draw(count, dtype=torch.float64))
+        mean, variance = values.mean().item(), values.var(correction=0).item()
+    if not (math.isfinite(mean) and 0 < variance < math.inf):
+        raise Refused(
+            f"values of {function.name}",
+            "have a finite mean and a positive variance over the box",
+            f"mean {mean:g} and variance {variance:g}",
+            "Correct its formula or its box.",
+        )
+    return mean, variance
+
+
+def _hyperparameters(function: str, family: str, lengthscale: str, outputscale: str) -> Hyperparameters:
+    if family not in SMOOTHNESS:
+        raise Refused(
+            f"kernel of {function}", f"be one of {tuple(SMOOTHNESS)}", repr(family), "Correct the table."
+        )
+    lengths = tuple(float(length) for length in lengthscale.split())
+    if len(lengths) == 1:
+        lengths *= named(function).dim
+    return Hyperparameters(family, lengths, float(outputscale))
+
+
+def _row(table: str, function: str) -> dict[str, str]:
+    named(function)
+    rows = _table(table)
+    if function not in rows:
+        raise Refused(
+            "function",
+            f"be one of {', '.join(rows)}, for which {_TABLED[table]} are known",
+            repr(function),
+            "Choose one of them, or run pbo-learned, which learns the kernel.",
+        )
+    return rows[function]
+
+
+@cache
+def _table(name: str) -> dict[str, dict[str, str]]:
+    """The rows of a table of the package, by function."""
+    text = (TABLES / f"{name}.csv").read_text()
+    return {row["function"]: row for row in csv.DictReader(text.splitlines())}
+
+
+def _check_units(units: str, known: tuple[str, ...]) -> None:
+    if units not in known:
+        raise Refused("scale", f"be one of {', '.join(known)}", repr(units), "Choose one of them.")

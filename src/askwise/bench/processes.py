@@ -1,4 +1,4 @@
-"""Several processes on this machine, each of which may be killed without harm."""
+"""Worker processes on this machine; killing one does no harm."""
 
 import multiprocessing
 import os
@@ -12,40 +12,40 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-__all__ = ["Processes", "check_workers", "deaf_to_interrupts"]
+from askwise.errors import Failed, Refused
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
+Input = TypeVar("Input")
+Output = TypeVar("Output")
 _TRIES = 3
 _NO_TASK: Any = object()
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 def check_workers(workers: int) -> None:
-    """Refuse a number of workers that is none."""
+    """Refuse to compute without workers."""
     if workers < 1:
-        raise ValueError(f"workers must be 1 or more; got {workers}. Give as many as there are cores.")
+        raise Refused("workers", "be 1 or more", workers, "Use one per core.")
 
 
 class Processes:
-    """Tasks computed by processes with one thread each.
+    """Processes of one thread each.
 
-    A process that dies is replaced, and its task tried again, up to three times.  An error that the
-    work raises is raised here.  If this process dies, however suddenly, its workers end themselves.
+    A process that dies is replaced and its task tried again, up to three times.  An error raised by the
+    work is raised here.  If this process dies, its workers exit.
     """
 
     name = "processes"
     is_here = True
 
     def __init__(self, workers: int) -> None:
-        """So many processes; they start when there is work."""
+        """Processes start when there is work."""
         check_workers(workers)
         self.workers = workers
 
     def results(
-        self, work: Callable[[Task], Result], tasks: Iterable[Task]
-    ) -> Generator[tuple[Task, Result], None, None]:
-        """Each task and its result, in the order in which they are done."""
+        self, work: Callable[[Input], Output], tasks: Iterable[Input]
+    ) -> Generator[tuple[Input, Output], None, None]:
+        """Each task and its result, in order of completion."""
         waiting, team = iter(tasks), [_Worker(work) for _ in range(self.workers)]
         try:
             while True:
@@ -56,7 +56,7 @@ class Processes:
                 if not busy:
                     return
                 for pipe in wait(list(busy)):
-                    worker = busy[pipe]  # type: ignore[index]  # what is waited for are these pipes
+                    worker = busy[pipe]  # type: ignore[index]  # only these pipes are waited for
                     if (done := worker.done()) is not None:
                         yield done
         finally:
@@ -65,7 +65,7 @@ class Processes:
 
 
 class _Worker:
-    """A process for one task at a time, started when there is one, and again if it dies."""
+    """A process for one task at a time, started on demand, and again if it dies."""
 
     def __init__(self, work: Callable[[Any], Any]) -> None:
         self.work = work
@@ -78,29 +78,29 @@ class _Worker:
         return self.task is _NO_TASK
 
     def give(self, task: Any) -> None:
-        """Let it compute this."""
+        """Start this task."""
         self.task, self.tries = task, self.tries + 1
         if self.process is None:
             self._start()
         assert self.pipe is not None
-        with suppress(OSError):  # dead already: the empty pipe will tell
+        with suppress(OSError):  # it has died: `done` will notice the closed pipe
             self.pipe.send(task)
 
     def done(self) -> tuple[Any, Any] | None:
-        """The task and its result; None if the process died, and another tries it again."""
+        """The task and its result; None if the process died and its successor retries the task."""
         assert self.pipe is not None
         try:
-            is_well, result = self.pipe.recv()
+            succeeded, result = self.pipe.recv()
         except (EOFError, OSError):
             self._try_again()
             return None
-        if not is_well:
+        if not succeeded:
             raise result
         task, self.task, self.tries = self.task, _NO_TASK, 0
         return task, result
 
     def end(self) -> None:
-        """End the process, whatever it is doing."""
+        """Stop the process, even in the middle of a task."""
         if self.process is None or self.pipe is None:
             return
         self.pipe.close()
@@ -112,12 +112,12 @@ class _Worker:
         self.process = self.pipe = None
 
     def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")  # a fork would share the state of threads and GPUs
+        context = multiprocessing.get_context("spawn")  # a fork would copy the state of threads and GPUs
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, self.work), daemon=True)
-        with deaf_to_interrupts(), _environment(_ONE_THREAD):
+        with without_interrupts(), _environment(_ONE_THREAD):
             self.process.start()
-        theirs.close()  # so that the pipe ends with the process
+        theirs.close()  # so that the pipe closes with the process
 
     def _try_again(self) -> None:
         assert self.process is not None
@@ -126,17 +126,19 @@ class _Worker:
         self.end()
         if self.tries == _TRIES:
             cause = f"signal {-how}" if how is not None and how < 0 else f"exit code {how}"
-            raise ChildProcessError(
-                f"worker must live until its runs are done; got {_TRIES} that ended by {cause}. "
-                "Give it more memory, or fewer lanes (--lanes)."
+            raise Failed(
+                "worker",
+                "survive until its runs are done",
+                f"{_TRIES} that ended by {cause}",
+                "Give it more memory, or use fewer --lanes.",
             )
         self.give(self.task)
 
 
 def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
-    """The whole life of a worker."""
+    """Main loop of a worker."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    with suppress(EOFError, OSError):  # nobody is there any more
+    with suppress(EOFError, OSError):  # the parent is gone
         while True:
             task = pipe.recv()
             try:
@@ -147,7 +149,7 @@ def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
 
 
 def _end_with_parent() -> None:
-    """A worker whose results nobody waits for must not go on for hours."""
+    """Exit when the parent does, even in the middle of a task."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
@@ -155,20 +157,20 @@ def _end_with_parent() -> None:
 
 
 def _portable(error: Exception) -> Exception:
-    """The error with its traceback as text, which is lost on the way otherwise."""
+    """The error with its traceback as a note, since pickling drops tracebacks."""
     text = traceback.format_exc()
     try:
         error.add_note(f"In a worker:\n{text}")
         pickle.loads(pickle.dumps(error))
-    except Exception:  # of whatever kind: a class may ask for anything to be made
+    except Exception:  # unpickling calls the class of the error, which may raise anything
         return RuntimeError(text)
     return error
 
 
 @contextmanager
-def deaf_to_interrupts() -> Iterator[None]:
-    """Ctrl-C is for who started the workers: processes and threads that begin in here never hear it."""
-    resource_tracker.ensure_running()  # which, if it were started in here, would open our ears again
+def without_interrupts() -> Iterator[None]:
+    """Block SIGINT in processes and threads started inside the block: Ctrl-C is for the main process."""
+    resource_tracker.ensure_running()  # starting it inside the block would unblock SIGINT
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -178,7 +180,7 @@ def deaf_to_interrupts() -> Iterator[None]:
 
 @contextmanager
 def _environment(values: dict[str, str]) -> Iterator[None]:
-    """Variables for processes that begin in here."""
+    """Environment variables for processes started inside the block."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -1,4 +1,4 @@
-"""How far a campaign is, told while it goes on: a line that is rewritten, or one every half minute."""
+"""Progress of a running campaign: a line that is rewritten, or a new one every half minute."""
 
 import threading
 import time
@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Protocol, runtime_checkable
-
-__all__ = ["Progress", "Stream", "shown"]
 
 _OFTEN, _SELDOM = 1.0, 30.0  # seconds between lines, on a terminal and elsewhere
 
@@ -17,17 +15,17 @@ class Stream(Protocol):
     """Where lines are written: a terminal, a file, a buffer."""
 
     def write(self, text: str, /) -> object:
-        """Add this."""
+        """Append text."""
 
     def flush(self) -> None:
         """Show what was written."""
 
     def isatty(self) -> bool:
-        """Whether somebody looks at it, and lines can be rewritten."""
+        """Whether it is a terminal, where lines can be rewritten."""
 
 
 class Progress:
-    """Counts runs as they are done, and says how fast, and how long still."""
+    """Counts finished runs, and estimates speed and time left."""
 
     def __init__(
         self,
@@ -36,22 +34,22 @@ class Progress:
         iterations: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``done`` of ``total`` runs were there before; each has so many iterations."""
+        """``done``: runs that were finished before; ``iterations``: of each run."""
         self.total, self.before, self.done, self.iterations = total, done, done, iterations
         self.clock, self.began = clock, clock()
 
     def add(self, runs: int) -> None:
-        """So many more are done."""
+        """Count more finished runs."""
         self.done += runs
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
+        """Seconds since the start."""
         return self.clock() - self.began
 
     @property
     def new(self) -> int:
-        """Runs done since it began."""
+        """Runs finished since the start."""
         return self.done - self.before
 
     @property
@@ -76,11 +74,10 @@ class Progress:
 
 @contextmanager
 def shown(progress: Progress, out: Stream) -> Iterator[None]:
-    """Write the line again and again while in here, and once at the end."""
+    """Show progress at intervals inside the block, and once at the end."""
     is_terminal, over = out.isatty(), threading.Event()
 
     def write() -> None:
-        # back to the beginning of the line, which is wiped
         out.write(f"\r\x1b[K{progress}" if is_terminal else f"{progress}\n")
         out.flush()
 

@@ -1,4 +1,4 @@
-"""Where results come from: the experiment as it was, and what it was computed with."""
+"""How results were computed: the experiment, the software, the hardware and the command."""
 
 import platform
 import shlex
@@ -13,23 +13,25 @@ from typing import Any
 import torch
 
 from askwise.bench.experiments import EXPERIMENTS, Arm, Experiment
+from askwise.bench.functions import named
 from askwise.bench.user import User
-
-__all__ = ["SEED_RULE", "circumstances", "command", "experiment_of", "grown", "hardware", "joined", "written"]
+from askwise.errors import NotFound, Refused
 
 SEED_RULE = "hash of the cell's name: experiment, function, rule, replicate"
-_PLACES = frozenset({"--out", "--work", "--packed"})  # options that say where files go, not what they hold
+_PLACES = frozenset({"--out", "--work", "--packed"})  # options that name folders
 _MAY_DIFFER = frozenset({"title", "about", "arms", "functions", "replicates"})  # in one directory
 
 
 def written(experiment: Experiment) -> dict[str, Any]:
-    """An experiment in words and numbers, as JSON has them."""
+    """An experiment in JSON types."""
     return asdict(experiment)
 
 
 def experiment_of(document: Mapping[str, Any]) -> Experiment:
-    """The experiment that :func:`written` wrote."""
+    """The experiment that :func:`written` wrote; refuses rules and functions that are not registered."""
     try:
+        for name in document["functions"]:
+            named(name)
         parts = {
             **document,
             "arms": tuple(Arm(**arm) for arm in document["arms"]),
@@ -38,9 +40,24 @@ def experiment_of(document: Mapping[str, Any]) -> Experiment:
         }
         return Experiment(**parts)
     except (KeyError, TypeError) as error:
-        raise ValueError(
-            f"experiment must be written as this version writes it; got {error}. "
-            "Read it with the version of askwise that made it."
+        raise Refused(
+            "experiment",
+            "be written as this version writes it",
+            error,
+            "Read it with the version of askwise that wrote it.",
+        ) from None
+
+
+def experiment_in(about: Mapping[str, Any], directory: Path) -> Experiment:
+    """The experiment of a directory, given its ``about.json``."""
+    try:
+        return experiment_of(about["experiment"])
+    except NotFound as error:
+        imports = _import_options(about.get("imports", ()))
+        if not imports:
+            raise error.at(str(directory)) from None
+        raise NotFound(
+            f"{error.what} of {directory}", "be known", error.got, f"Add {' '.join(imports)}."
         ) from None
 
 
@@ -51,15 +68,15 @@ def grown(old: Experiment, new: Experiment, directory: Path) -> Experiment:
         before, now = getattr(old, name), getattr(new, name)
         if before != now:
             what = "experiment" if name == "name" else name
-            raise ValueError(
-                f"{what} must be that of the runs in {directory}, {before}; got {now}. {elsewhere}"
-            )
+            raise Refused(what, f"be that of the runs in {directory}, {before}", now, elsewhere)
     arms = {arm.label: arm for arm in old.arms}
     for arm in new.arms:
         if arms.setdefault(arm.label, arm) != arm:
-            raise ValueError(
-                f"arm {arm.label} must be that of the runs in {directory}, {arms[arm.label]}; got {arm}. "
-                f"{elsewhere}"
+            raise Refused(
+                f"arm {arm.label}",
+                f"be that of the runs in {directory}, {arms[arm.label]}",
+                arm,
+                elsewhere,
             )
     return replace(
         new,
@@ -69,31 +86,32 @@ def grown(old: Experiment, new: Experiment, directory: Path) -> Experiment:
     )
 
 
-def command(experiment: Experiment, directory: Path) -> str:
-    """What to type to run this experiment."""
+def command(experiment: Experiment, directory: Path | None = None, imports: Sequence[str] = ()) -> str:
+    """The command that runs this experiment."""
     words = ["askwise", "bench", "run", experiment.name]
     whole = EXPERIMENTS.get(experiment.name)
-    lists = {
-        "functions": experiment.functions,
-        "rules": tuple(arm.label for arm in experiment.arms),
-        "replicates": (str(experiment.replicates),),
-        "iterations": (str(experiment.iterations),),
+    for option, values in _options(experiment).items():
+        if whole is None or values != _options(whole)[option]:
+            words += [option, values]
+    words += _import_options(imports)
+    return shlex.join(words if directory is None else [*words, "--out", str(directory)])
+
+
+def _options(experiment: Experiment) -> dict[str, str]:
+    return {
+        "--functions": ",".join(experiment.functions),
+        "--rules": ",".join(arm.label for arm in experiment.arms),
+        "--replicates": str(experiment.replicates),
+        "--iterations": str(experiment.iterations),
     }
-    for option, values in lists.items():
-        if whole is None or values != _of(whole, option):
-            words += [f"--{option}", ",".join(values)]
-    return shlex.join([*words, "--out", str(directory)])
 
 
-def _of(experiment: Experiment, option: str) -> tuple[str, ...]:
-    if option == "rules":
-        return tuple(arm.label for arm in experiment.arms)
-    value = getattr(experiment, option)
-    return value if isinstance(value, tuple) else (str(value),)
+def _import_options(modules: Sequence[str]) -> list[str]:
+    return [word for module in modules for word in ("--import", module)]
 
 
 def circumstances() -> dict[str, Any]:
-    """When and how a session began, and the versions it computes with."""
+    """Start, command and versions of this session."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": shlex.join([Path(sys.argv[0]).name, *_without_places(sys.argv[1:])]),
@@ -104,12 +122,12 @@ def circumstances() -> dict[str, Any]:
 
 
 def _without_places(words: Sequence[str]) -> list[str]:
-    """A command's options without the folders of whoever typed it.
+    """A command's options without personal folders.
 
     >>> _without_places(["pbo", "--out", "pbo", "--lanes", "64", "--work=there"])
     ['pbo', '--lanes', '64']
     """
-    kept, follows = [], False  # whether this word is the folder that the one before asked for
+    kept, follows = [], False  # whether this word is the value of a folder option
     for word in words:
         if not follows and word.partition("=")[0] not in _PLACES:
             kept.append(word)
@@ -125,7 +143,7 @@ def _version() -> str:
 
 
 def joined(about: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """What was noted of earlier sessions under these names, and what is new.
+    """The values that earlier sessions recorded under these names, and new ones.
 
     >>> joined({"device": ["cpu"]}, {"device": "cuda", "lanes": 64})
     {'device': ['cpu', 'cuda'], 'lanes': [64]}
@@ -135,17 +153,13 @@ def joined(about: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, list[
 
 
 def hardware(device: torch.device | str) -> str:
-    """What computes there: the model of the GPU, or that of the processor.
+    """The model of the GPU, or of the processor.
 
     >>> hardware("cpu") == hardware(torch.device("cpu"))
     True
     """
     if torch.device(device).type == "cuda":
         return torch.cuda.get_device_name(device)
-    return _processor()
-
-
-def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,17 +1,14 @@
-"""What Fauvel & Chalk (2021) published, as data under our names, to hold our results against.
+"""The results of Fauvel & Chalk (2021), under our names, for comparison with ours.
 
-The Borda scores are those of the paper's tables 1 to 3, the fractions of functions won those of its
-supplementary figures.  Both agree with the scores recovered from the authors' published result files.  These
-also show that the duels were run 20 times for 50 iterations, not 40 times for 80 as in the text, and that the
-areas under the curve of the binary experiment were taken of ``Phi(score)``, though scores are rates already.
+Borda scores are from the paper's tables 1 to 3, fractions of functions won from its supplementary figures.
+Both agree with the scores recovered from the authors' published result files.  Those files also show that
+the duels had 20 replicates of 50 iterations, not 40 of 80 as in the text, and that the areas under the curve
+of the binary experiment were computed from ``Phi(score)``, although its scores are already probabilities.
 """
 
 from dataclasses import dataclass
 
-__all__ = ["ALPHA", "FUNCTIONS", "FUNCTION_NAMES", "PUBLISHED", "Matrix", "Published"]
-
-ALPHA = 5e-4  # level of each test
-FUNCTIONS = 34
+ALPHA = 5e-4  # significance level of each test
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -20,8 +17,8 @@ Matrix = tuple[tuple[float, ...], ...]
 class Published:
     """One experiment of the paper.
 
-    ``borda`` has our rules in the order of the table; the rows and columns of the matrices are in that order,
-    and hold the fraction of functions on which the row beats the column, to two decimals.
+    ``borda`` lists our rules in the order of the table.  Rows and columns of the matrices have the same
+    order; an entry is the fraction of functions on which the row beats the column, to two decimals.
     """
 
     table: int
@@ -30,12 +27,12 @@ class Published:
     borda: dict[str, int]
     wins_final: Matrix
     wins_auc: Matrix
-    source: str  # the authors' name of the experiment
-    names: dict[str, str]  # the authors' name of a rule -> ours
+    source: str  # the authors' name for the experiment
+    names: dict[str, str]  # the authors' name for a rule -> ours
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Our names of the rules, in the order of the table."""
+        """Our names for the rules, in the order of the table."""
         return tuple(self.borda)
 
 
@@ -166,4 +163,7 @@ FUNCTION_NAMES = {
     "trid": "trid",
     "Ursem_waves": "ursem_waves",
 }
-"""The authors' names of the functions -> ours."""
+"""The authors' names for the functions -> ours."""
+
+PAPER = tuple(FUNCTION_NAMES.values())
+"""The 34 functions of the paper, in its order."""

@@ -1,6 +1,6 @@
-"""The ranking of rules over many functions by significant wins and Borda scores, as Fauvel & Chalk (2021) do.
+"""Ranking of rules over many functions by significant wins and Borda scores, as in Fauvel & Chalk (2021).
 
-Larger scores are better.  What such a ranking hides is in :mod:`askwise.bench.effects`.
+Larger scores are better.  Effect sizes, which such a ranking hides, are in :mod:`askwise.bench.effects`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,14 +11,14 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Real
 from scipy.stats import mannwhitneyu
 
-__all__ = ["Row", "Scores", "Table", "measures", "rank", "ranks_at"]
+from askwise.errors import Refused
 
 Scores = Mapping[str, Real[np.ndarray, "function _ iteration"]]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One rule's place; rules with equal Borda scores share the best rank (1, 1, 3)."""
+    """The place of one rule; rules with equal Borda scores share the best rank (1, 1, 3)."""
 
     rule: str
     rank: int
@@ -27,10 +27,10 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A ranking; every array has its rules in the order of ``rows``, best first.
+    """A ranking; in every array the rules are in the order of ``rows``, best first.
 
     ``wins_final`` and ``wins_auc``: the fraction of functions on which the rule of the row beats that of the
-    column, by the last score and by the mean of all scores.
+    column, by final score and by the mean of all scores.
     """
 
     rows: tuple[Row, ...]
@@ -40,16 +40,16 @@ class Table:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The rules, best first; equals are in the order in which they were given."""
+        """The rules, best first; ties keep the order of the input."""
         return tuple(row.rule for row in self.rows)
 
 
 def rank(scores: Scores, alpha: float = 5e-4) -> Table:
-    r"""The rules in the order of their Borda scores, summed over functions.
+    r"""The rules ranked by Borda score, summed over functions.
 
     On each function a rule beats another if a one-sided Mann-Whitney test of their replicates (normal
     approximation, corrected for ties and continuity) has :math:`p \le \alpha`.  With :math:`w_i` the number
-    of rules that i beats by the last score, and :math:`v_i` the number of rules with :math:`w_j = w_i` that
+    of rules that i beats by final score, and :math:`v_i` the number of rules with :math:`w_j = w_i` that
     it beats by the mean over iterations (the area under the curve),
 
     .. math:: \text{Borda}_i = \#\{j : w_j < w_i\} + \#\{j : w_j = w_i, \; v_j < v_i\}
@@ -57,8 +57,9 @@ def rank(scores: Scores, alpha: float = 5e-4) -> Table:
     Losses do not count.  Source: Fauvel & Chalk (2021), section 5, after Dewancker et al. (2016).
 
     Args:
-        scores: for each rule an array [function, replicate, iteration]; only replicates may differ in number.
-        alpha: the level of each test.
+        scores: for each rule an array [function, replicate, iteration]; only the numbers of replicates may
+            differ.
+        alpha: significance level of each test.
 
     >>> slow, fast = np.tile([0.0, 1.0], (1, 20, 1)), np.ones((1, 20, 2))
     >>> rank({"slow": slow, "fast": fast, "never": np.zeros((1, 20, 2))}).rows
@@ -68,11 +69,11 @@ def rank(scores: Scores, alpha: float = 5e-4) -> Table:
 
 
 def ranks_at(scores: Scores, alphas: Iterable[float]) -> dict[float, Table]:
-    """The ranking at each of these levels, to see how much hangs on the choice of one."""
+    """The ranking at each of these significance levels."""
     levels = tuple(alphas)
     for alpha in levels:
         if not 0 < alpha < 1:
-            raise ValueError(f"alpha must lie between 0 and 1; got {alpha!r}. The usual level is 5e-4.")
+            raise Refused("alpha", "lie between 0 and 1", repr(alpha), "The usual level is 5e-4.")
     final, auc = measures(scores)
     p_final, p_auc = _p_values(final), _p_values(auc)
     return {alpha: _table(tuple(scores), p_final <= alpha, p_auc <= alpha) for alpha in levels}
@@ -81,38 +82,44 @@ def ranks_at(scores: Scores, alphas: Iterable[float]) -> dict[float, Table]:
 def measures(
     scores: Scores,
 ) -> tuple[list[Float[np.ndarray, "function _"]], list[Float[np.ndarray, "function _"]]]:
-    """For each rule the last scores, and the means over all iterations; refuses what cannot be compared."""
+    """For each rule the final scores and the means over iterations; refuses scores that do not match."""
     if not isinstance(scores, Mapping) or len(scores) < 2:
         got = sorted(scores) if isinstance(scores, Mapping) else type(scores).__name__
-        raise ValueError(f"scores must be of two rules or more; got {got}. Give a dictionary of arrays.")
-    # one memory layout for all, so that equal trajectories have equal means to the last bit
+        raise Refused("scores", "be of two rules or more", got, "Give a dictionary of arrays.")
+    # one memory layout, so that equal trajectories have equal means to the last bit
     arrays = {rule: np.array(values, dtype=float, order="C") for rule, values in scores.items()}
     shapes = {rule: array.shape for rule, array in arrays.items()}
     for rule, array in arrays.items():
         if array.ndim != 3 or array.size == 0:
-            raise ValueError(
-                f"scores of {rule} must be an array [function, replicate, iteration]; "
-                f"got shape {array.shape}. Stack the replicates of each function, and the functions."
+            raise Refused(
+                f"scores of {rule}",
+                "be an array [function, replicate, iteration]",
+                f"shape {array.shape}",
+                "Stack replicates, then functions.",
             )
         if not np.isfinite(array).all():
             bad = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
-            raise ValueError(
-                f"scores of {rule} must be finite; got {array[bad]} at {bad}. "
-                "Leave that function out for all rules, or run it again."
+            raise Refused(
+                f"scores of {rule}",
+                "be finite",
+                f"{array[bad]} at {bad}",
+                "Leave that function out for all rules, or run it again.",
             )
     if len({(shape[0], shape[2]) for shape in shapes.values()}) > 1:
-        raise ValueError(
-            f"scores must have as many functions and iterations for each rule; got shapes {shapes}. "
-            "Keep the functions that all rules were run on."
+        raise Refused(
+            "scores",
+            "have the same functions and iterations for every rule",
+            f"shapes {shapes}",
+            "Keep the functions that all rules were run on.",
         )
     return [array[..., -1] for array in arrays.values()], [array.mean(-1) for array in arrays.values()]
 
 
 def _p_values(samples: list[np.ndarray]) -> Float[np.ndarray, "function rule rule"]:
-    """How unlikely it is that the rule of the row is so much ahead of that of the column by chance."""
+    """One-sided p-values of the hypothesis that the rule of the row is not better than that of the column."""
     count = len(samples)
     p = np.ones((len(samples[0]), count, count))
-    for i, j in permutations(range(count), 2):  # over functions at once: 9 rules on 34 functions take 0.1 s
+    for i, j in permutations(range(count), 2):  # vectorised over functions: 9 rules on 34 take 0.1 s
         test = mannwhitneyu(samples[i], samples[j], alternative="greater", method="asymptotic", axis=-1)
         p[:, i, j] = test.pvalue
     return p

@@ -1,4 +1,4 @@
-"""How far runs stay below the best, in a unit that can be averaged over functions."""
+"""Regret, in a unit that can be averaged over functions."""
 
 import math
 from dataclasses import dataclass
@@ -9,29 +9,28 @@ import torch
 from jaxtyping import Float
 from torch.quasirandom import SobolEngine
 
-from askwise.bench.problems import Problem, Scale, Score
+from askwise.bench.problems import Metric, Problem, Units
 from askwise.bench.results import Results
-from askwise.normal import ndtr
-
-__all__ = ["Interval", "Levels", "levels", "mean_regret", "normalised_regret"]
+from askwise.errors import Refused
+from askwise.numerics import ndtr
 
 POINTS = 2**14  # of a scrambled Sobol sequence, for the mean over the cube
-_REACH = 1.959963984540054  # standard errors on each side: intervals of 95 %
+_REACH = 1.959963984540054  # standard errors on each side of a 95 % interval
 
 
 @dataclass(frozen=True)
 class Levels:
-    """The scores of a function that regret is measured between."""
+    """The reference scores of a function."""
 
     best: float
-    """The highest there is."""
+    """The maximum."""
     usual: float
-    """Mean over the cube: what points drawn at random get."""
+    """The mean over the cube: the expected score of a random point."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean, and where it lies with a confidence of 95 %."""
+    """A mean and its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -39,35 +38,36 @@ class Interval:
 
 
 @cache
-def levels(function: str, scale: Scale, score: Score) -> Levels:
-    """The highest score of a function, and the mean score of points of the cube.
+def levels(function: str, units: Units, metric: Metric) -> Levels:
+    """The maximum and the mean score of a function.
 
-    Accuracy: the mean is that of 2**14 scrambled Sobol points, always the same.  Against 2**20 points it is
-    off by less than 0.1 % of the distance between the levels, 0.6 % for schaffer4, in all units.
+    Accuracy: the mean is over the same 2**14 scrambled Sobol points every time.  Compared with 2**20 points,
+    its error is below 0.1 % of the distance between the levels (0.6 % for schaffer4), in all units.
     """
-    problem = Problem.of(function, scale)
-    sobol = SobolEngine(problem.function.dim, scramble=True, seed=0)  # without scrambling it meets maxima
-    usual = float(problem.score(sobol.draw(POINTS, dtype=torch.float64), score).mean())
+    problem = Problem.of(function, units)
+    sobol = SobolEngine(problem.function.dim, scramble=True, seed=0)  # unscrambled points hit some maxima
+    usual = float(problem.score(sobol.draw(POINTS, dtype=torch.float64), metric).mean())
     best = torch.tensor(problem.best, dtype=torch.float64)
-    return Levels(float(ndtr(best) if score == "probability" else best), usual)
+    return Levels(float(ndtr(best) if metric == "probability" else best), usual)
 
 
 def normalised_regret(results: Results) -> dict[str, Float[np.ndarray, "function _ iteration"]]:
-    r"""For each arm, how far its scores stay below the best, as a share of what random points do.
+    r"""The regret of each arm, relative to that of random points.
 
     .. math:: \frac{g^\star - s}{g^\star - \bar g}
 
-    with s a score, :math:`g^\star` the highest score there is, :math:`\bar g` the mean score over the cube:
-    0 is the maximum, 1 no better than a point drawn at random.  Scores that rounding lifts above the
-    highest have regret 0.
+    with s a score, :math:`g^\star` the maximum and :math:`\bar g` the mean score over the cube: 0 at the
+    maximum, 1 for a random point on average.  Scores rounded above the maximum have regret 0.
     """
     experiment = results.experiment
     found = [levels(name, experiment.scale, experiment.score) for name in results.functions]
     for name, level in zip(results.functions, found, strict=True):
         if not math.isfinite(level.best - level.usual):
-            raise ValueError(
-                f"scores of {name} must have a finite maximum and mean to be held against; got {level}. "
-                'Judge runs on functions rescaled through a logarithm by score="probability".'
+            raise Refused(
+                f"scores of {name}",
+                "have a finite maximum and mean",
+                level,
+                'Score functions rescaled through a logarithm by "probability".',
             )
     best = np.array([level.best for level in found])[:, None, None]
     usual = np.array([level.usual for level in found])[:, None, None]
@@ -75,9 +75,9 @@ def normalised_regret(results: Results) -> dict[str, Float[np.ndarray, "function
 
 
 def mean_regret(regret: Float[np.ndarray, "function replicate"]) -> Interval:
-    """The mean of functions' means; the interval is about replicates, the functions stay as they are.
+    """The mean over functions of the means over replicates; the interval treats the functions as fixed.
 
-    Without an interval, of infinite width, if there is one replicate only.
+    With a single replicate the interval is infinite.
     """
     functions, replicates = regret.shape
     if replicates < 2:

@@ -1,8 +1,8 @@
-"""The results of a campaign: read from its directory, and packed to be kept beside code.
+"""The results of a campaign: loaded from its directory, or packed into two small files.
 
-A packed campaign is two files that numpy and the standard library read: ``about.json``, and
-``scores.npz`` (compressed by LZMA) with float32 scores [arm, function, replicate, iteration], and of each
-first replicate questions, answers and believed optima in float64.
+A packed campaign is ``about.json`` and ``scores.npz`` (LZMA, readable by numpy alone): scores [arm, function,
+replicate, iteration] in float32, and questions, answers and estimated optima of each first replicate in
+float64.
 """
 
 import zipfile
@@ -14,20 +14,19 @@ from typing import Any, BinaryIO
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
-from askwise.bench.chunks import Folder, Unusable, written_whole
+from askwise.bench.chunks import Folder, Unusable, write_atomically
 from askwise.bench.experiments import Experiment
-from askwise.bench.functions import FUNCTIONS
-from askwise.bench.provenance import command, experiment_of, written
-from askwise.bench.schedule import cells_of
+from askwise.bench.functions import named
+from askwise.bench.provenance import command, experiment_in, written
+from askwise.bench.schedule import run_ids
+from askwise.errors import Refused
 
-__all__ = ["Results", "Trace", "load", "pack"]
-
-_NO_ANSWER = -1  # beyond the pairs that an arm's questions have
+_NO_ANSWER = -1  # padding of arms with fewer pairs
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
-    """One run in full."""
+class Transcript:
+    """The queries, answers and estimated optima of one run."""
 
     questions: Float[np.ndarray, "t m d"]
     answers: Bool[np.ndarray, "t k"]
@@ -36,19 +35,19 @@ class Trace:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """All scores of an experiment, and what is known of how they came about."""
+    """All scores of an experiment, and how they were computed."""
 
     experiment: Experiment
     scores: dict[str, Float[np.ndarray, "function replicate iteration"]]
-    """Of each arm, by its label."""
+    """By arm label."""
     about: dict[str, Any]
-    """What ``about.json`` says: when, how and on what the runs were computed."""
+    """The content of ``about.json``: when, how and on what the runs were computed."""
     converged: dict[str, Bool[np.ndarray, "function replicate iteration"]] = field(default_factory=dict)
-    """Whether the belief was computed to its tolerance."""
-    firsts: dict[tuple[str, str], Trace] = field(default_factory=dict)
-    """The first replicate of each arm and function, in full."""
+    """Whether inference converged."""
+    firsts: dict[tuple[str, str], Transcript] = field(default_factory=dict)
+    """The first replicate of each arm and function."""
     seconds: dict[str, Float[np.ndarray, " iteration"]] = field(default_factory=dict)
-    """Computing time of each question of an arm, mean over its runs; those computed together shared it."""
+    """Computing time per query and run of each arm."""
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -57,25 +56,23 @@ class Results:
 
 
 def load(directory: Path | str, partial: bool = False) -> Results:
-    """The results in a directory, as a campaign or :func:`pack` left them.
+    """The results in the directory of a campaign, or of a packed one.
 
-    Args:
-        directory: where they are.
-        partial: leave out functions that some arm has not finished, in place of refusing.
+    ``partial``: leave out functions that some arm has not finished, instead of refusing.
     """
     folder = Folder(Path(directory))
     about = folder.read_about()
-    experiment = experiment_of(about["experiment"])
+    experiment = experiment_in(about, folder.path)
     if folder.packed.exists():
         return _read_packed(folder.packed, experiment, about)
-    return _Gathered(experiment, folder).results(about, partial)
+    return _Gathered(experiment, folder, about).results(partial)
 
 
 class _Gathered:
-    """Runs put in their places from all chunks."""
+    """The runs of all chunks, sorted into arrays."""
 
-    def __init__(self, experiment: Experiment, folder: Folder) -> None:
-        self.experiment, self.folder = experiment, folder
+    def __init__(self, experiment: Experiment, folder: Folder, about: dict[str, Any]) -> None:
+        self.experiment, self.folder, self.about = experiment, folder, about
         labels = [arm.label for arm in experiment.arms]
         shape = (len(experiment.functions), experiment.replicates, experiment.iterations)
         self.scores = {label: np.full(shape, np.nan) for label in labels}
@@ -83,33 +80,33 @@ class _Gathered:
         self.done = {label: np.zeros(shape[:2], bool) for label in labels}
         self.seconds = {label: np.zeros(experiment.iterations) for label in labels}
         self.lanes = dict.fromkeys(labels, 0)
-        self.firsts: dict[tuple[str, str], Trace] = {}
+        self.firsts: dict[tuple[str, str], Transcript] = {}
         self.unusable = 0
         self._read()
 
     def _read(self) -> None:
         rows = {name: row for row, name in enumerate(self.experiment.functions)}
-        wanted = set(cells_of(self.experiment))
+        wanted = set(run_ids(self.experiment))
         for chunk in self.folder.read(self.experiment):
             if isinstance(chunk, Unusable):
                 self.unusable += 1
                 continue
-            if chunk.cells[0] in wanted:
-                self.seconds[chunk.cells[0].arm] += chunk.seconds
-                self.lanes[chunk.cells[0].arm] += len(chunk.cells)
-            for lane, cell in enumerate(chunk.cells):
-                if cell not in wanted:
+            if chunk.ids[0] in wanted:
+                self.seconds[chunk.ids[0].arm] += chunk.seconds
+                self.lanes[chunk.ids[0].arm] += len(chunk.ids)
+            for lane, run_id in enumerate(chunk.ids):
+                if run_id not in wanted:
                     continue
-                wanted.remove(cell)
-                place = rows[cell.function], cell.replicate
-                self.scores[cell.arm][place] = chunk.scores[lane]
-                self.converged[cell.arm][place] = chunk.converged[lane]
-                self.done[cell.arm][place] = True
-                if cell.replicate == 0:
-                    trace = Trace(chunk.questions[lane], chunk.answers[lane], chunk.optima[lane])
-                    self.firsts[cell.arm, cell.function] = trace
+                wanted.remove(run_id)
+                place = rows[run_id.function], run_id.replicate
+                self.scores[run_id.arm][place] = chunk.scores[lane]
+                self.converged[run_id.arm][place] = chunk.converged[lane]
+                self.done[run_id.arm][place] = True
+                if run_id.replicate == 0:
+                    first = Transcript(chunk.questions[lane], chunk.answers[lane], chunk.optima[lane])
+                    self.firsts[run_id.arm, run_id.function] = first
 
-    def results(self, about: dict[str, Any], partial: bool) -> Results:
+    def results(self, partial: bool) -> Results:
         done = np.stack(list(self.done.values()))
         complete = done.all(axis=(0, 2))
         if not complete.all() and not (partial and complete.any()):
@@ -118,37 +115,37 @@ class _Gathered:
         return Results(
             replace(self.experiment, functions=functions),
             {label: scores[complete] for label, scores in self.scores.items()},
-            about,
+            self.about,
             {label: converged[complete] for label, converged in self.converged.items()},
-            {key: trace for key, trace in self.firsts.items() if key[1] in functions},
+            {key: first for key, first in self.firsts.items() if key[1] in functions},
             {label: spent / self.lanes[label] for label, spent in self.seconds.items()},
         )
 
     def _refuse(self, done: Bool[np.ndarray, "arm function replicate"]) -> None:
-        unusable = f"; files that cannot be used: {self.unusable}" if self.unusable else ""
-        raise ValueError(
-            f"{self.folder.path} must hold all {done.size} runs of the experiment; "
-            f"got {done.sum()} ({(~done).sum()} missing{unusable}). "
-            f"Finish it with `{command(self.experiment, self.folder.path)}`."
+        unusable = f"; unusable files: {self.unusable}" if self.unusable else ""
+        finish = command(self.experiment, self.folder.path, self.about.get("imports", ()))
+        raise Refused(
+            self.folder.path,
+            f"hold all {done.size} runs of the experiment",
+            f"{done.sum()} ({(~done).sum()} missing{unusable})",
+            f"Finish it with `{finish}`.",
         )
 
 
 def pack(directory: Path | str, out: Path | str) -> Path:
-    """Write a finished campaign in a form small enough to be kept beside code; returns its directory."""
+    """Write a finished campaign in compact form, small enough for a repository; returns its directory."""
     results, folder = load(directory), Folder(Path(out))
     if folder.chunks.exists():
-        raise ValueError(
-            f"directory of a packed campaign must not hold chunks; got {folder.path}. Choose another."
-        )
+        raise Refused("directory of a packed campaign", "not hold chunks", folder.path, "Choose another.")
     folder.path.mkdir(parents=True, exist_ok=True)
     arrays = _packed(results)
-    written_whole(folder.packed, lambda file: _write_lzma(file, arrays))
+    write_atomically(folder.packed, lambda file: _write_lzma(file, arrays))
     folder.write_about({**results.about, "experiment": written(results.experiment)})
     return folder.path
 
 
 def _packed(results: Results) -> dict[str, Shaped[np.ndarray, "..."]]:
-    """All arrays of a packed campaign; traces are padded to the most points and dimensions of any."""
+    """All arrays of a packed campaign; transcripts are padded to the same number of points and dimensions."""
     labels = list(results.scores)
     heads = {"arms": np.array(labels), "functions": np.array(results.functions)}
     every = [[results.firsts[label, name] for name in results.functions] for label in labels]
@@ -164,7 +161,7 @@ def _packed(results: Results) -> dict[str, Shaped[np.ndarray, "..."]]:
 
 
 def _padded(rows: list[list[np.ndarray]], filling: float | int) -> Shaped[np.ndarray, "arm function t ..."]:
-    """Arrays [t, ...] of several widths in one."""
+    """Arrays [t, ...] of several widths, padded into one."""
     shapes = np.array([one.shape for row in rows for one in row])
     full = np.full((len(rows), len(rows[0]), *shapes.max(0)), filling, rows[0][0].dtype)
     for i, row in enumerate(rows):
@@ -174,10 +171,10 @@ def _padded(rows: list[list[np.ndarray]], filling: float | int) -> Shaped[np.nda
 
 
 def _write_lzma(out: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
-    """As numpy's ``savez``, which knows only a weaker compression; ``numpy.load`` reads both."""
+    """Like numpy's ``savez`` but with stronger compression; ``numpy.load`` reads both."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as file:
         for name, array in arrays.items():
-            # a fixed date: equal results make equal files
+            # with a fixed date, equal results make equal files
             with file.open(_entry(name), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
@@ -193,9 +190,7 @@ def _read_packed(path: Path, experiment: Experiment, about: dict[str, Any]) -> R
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             held = {name: file[name] for name in file.files}
     except (zipfile.BadZipFile, EOFError, ValueError) as error:
-        raise ValueError(
-            f"{path} must be a packed campaign; got a damaged file ({error}). Pack it again."
-        ) from error
+        raise Refused(path, "be a packed campaign", f"a damaged file ({error})", "Pack it again.") from error
     labels, functions = held["arms"].tolist(), held["functions"].tolist()
     return Results(
         experiment,
@@ -203,7 +198,7 @@ def _read_packed(path: Path, experiment: Experiment, about: dict[str, Any]) -> R
         about,
         dict(zip(labels, held["converged"], strict=True)),
         {
-            (label, name): _trace(held, (i, j), experiment.arm(label).m, FUNCTIONS[name].dim)
+            (label, name): _transcript(held, (i, j), experiment.arm(label).m, named(name).dim)
             for i, label in enumerate(labels)
             for j, name in enumerate(functions)
         },
@@ -211,9 +206,9 @@ def _read_packed(path: Path, experiment: Experiment, about: dict[str, Any]) -> R
     )
 
 
-def _trace(held: Mapping[str, np.ndarray], place: tuple[int, int], m: int, d: int) -> Trace:
+def _transcript(held: Mapping[str, np.ndarray], place: tuple[int, int], m: int, d: int) -> Transcript:
     pairs = max(1, m * (m - 1) // 2)
-    return Trace(
+    return Transcript(
         held["questions"][place][:, :m, :d],
         held["answers"][place][:, :pairs].astype(bool),
         held["optima"][place][:, :d],

@@ -1,4 +1,4 @@
-"""Which runs of an experiment to compute together, and which of them first."""
+"""Which runs of an experiment to compute together, and in which order."""
 
 import math
 from collections import defaultdict
@@ -7,85 +7,80 @@ from dataclasses import dataclass
 from itertools import product
 
 from askwise.bench.experiments import Experiment
-from askwise.bench.functions import FUNCTIONS
-from askwise.bench.lanes import Cell
-from askwise.bench.problems import Problem
-
-__all__ = ["SlowestFirst", "Task", "cells_of", "tasks_of"]
+from askwise.bench.functions import named
+from askwise.bench.lanes import RunId, group_of
 
 
 @dataclass(frozen=True)
 class Task:
-    """Cells to be run together, and where; it goes to other processes and machines."""
+    """Runs to compute together; it is sent to other processes and machines."""
 
     experiment: Experiment
-    cells: tuple[Cell, ...]
+    ids: tuple[RunId, ...]
     device: str
+    imports: tuple[str, ...] = ()
+    """Modules that define rules and functions of the experiment."""
 
 
-def cells_of(experiment: Experiment) -> list[Cell]:
+def run_ids(experiment: Experiment) -> list[RunId]:
     """Every run of an experiment: arm by arm, function by function."""
     counts = range(experiment.replicates)
     return [
-        Cell(experiment.name, function, arm.label, replicate)
+        RunId(experiment.name, function, arm.label, replicate)
         for arm, function, replicate in product(experiment.arms, experiment.functions, counts)
     ]
 
 
-def tasks_of(experiment: Experiment, done: Collection[Cell], device: str, lanes: int) -> list[Task]:
-    """What is still to do, in chunks of at most so many lanes.
+def tasks_of(
+    experiment: Experiment, done: Collection[RunId], device: str, lanes: int, imports: tuple[str, ...] = ()
+) -> list[Task]:
+    """The remaining runs, in chunks of at most ``lanes``.
 
-    Chunks of one kind are of nearly equal size, and cut so that those left of a campaign that was killed
-    are the same as they were: lanes agree with others beside them only to rounding.
+    Chunks of one group have nearly equal sizes, and the chunks left by a killed campaign are cut as before:
+    the result of a lane depends, to rounding, on the other lanes in its chunk.
     """
-    kinds: dict[tuple[object, ...], list[Cell]] = defaultdict(list)
-    for cell in cells_of(experiment):
-        kinds[_kind(experiment, cell)].append(cell)
+    groups: dict[tuple[object, ...], list[RunId]] = defaultdict(list)
+    for run_id in run_ids(experiment):
+        groups[group_of(experiment, run_id)].append(run_id)
     tasks = []
-    for cells in kinds.values():
-        size = math.ceil(len(cells) / math.ceil(len(cells) / lanes))
-        left = [cell for cell in cells if cell not in done]
+    for ids in groups.values():
+        size = math.ceil(len(ids) / math.ceil(len(ids) / lanes))
+        left = [run_id for run_id in ids if run_id not in done]
         tasks += [
-            Task(experiment, tuple(left[begin : begin + size]), device) for begin in range(0, len(left), size)
+            Task(experiment, tuple(left[begin : begin + size]), device, imports)
+            for begin in range(0, len(left), size)
         ]
     return tasks
 
 
-def _kind(experiment: Experiment, cell: Cell) -> tuple[object, ...]:
-    """What runs must share to be computed together: arm, number of dimensions, kernel."""
-    problem = Problem.of(cell.function, experiment.scale)
-    known = problem.hyperparameters(experiment.prior)
-    return cell.arm, problem.function.dim, None if known is None else known.kernel
-
-
 class SlowestFirst:
-    """Tasks in the order of the time they are expected to take, so that none is waited for alone at the end.
+    """An iterator over tasks, the one expected to take longest first, so that none is left alone at the end.
 
-    Rules differ by a factor of thirty.  How slow one is, is learned on the way; one that is not known yet
-    comes first.
+    Rules differ in speed by a factor of thirty.  Their speed is measured during the campaign; rules without a
+    measurement come first.
     """
 
-    def __init__(self, tasks: Iterable[Task], known: Iterable[tuple[tuple[Cell, ...], float]] = ()) -> None:
-        """All tasks that there are, and what is known already: cells, and the seconds they took."""
+    def __init__(self, tasks: Iterable[Task], known: Iterable[tuple[tuple[RunId, ...], float]] = ()) -> None:
+        """``known``: runs that were measured before, and the seconds they took."""
         self._left: dict[str, list[Task]] = defaultdict(list)
-        for task in sorted(tasks, key=lambda task: _work(task.cells)):
-            self._left[task.cells[0].arm].append(task)
+        for task in sorted(tasks, key=lambda task: _work(task.ids)):
+            self._left[task.ids[0].arm].append(task)
         self._spent: dict[str, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
         self._given: dict[str, int] = defaultdict(int)
-        for cells, seconds in known:
-            self.learn(cells, seconds)
+        for ids, seconds in known:
+            self.learn(ids, seconds)
 
-    def learn(self, cells: tuple[Cell, ...], seconds: float) -> None:
-        """Runs of this arm took so long."""
-        spent, work = self._spent[cells[0].arm]
-        self._spent[cells[0].arm] = spent + seconds, work + _work(cells)
+    def learn(self, ids: tuple[RunId, ...], seconds: float) -> None:
+        """Record how long these runs took."""
+        spent, work = self._spent[ids[0].arm]
+        self._spent[ids[0].arm] = spent + seconds, work + _work(ids)
 
     def __iter__(self) -> Iterator[Task]:
-        """Itself: what is taken is gone."""
+        """This iterator."""
         return self
 
     def __next__(self) -> Task:
-        """The slowest of those left."""
+        """The slowest task left."""
         arms = [arm for arm, tasks in self._left.items() if tasks]
         if not arms:
             raise StopIteration
@@ -94,13 +89,13 @@ class SlowestFirst:
         return self._left[arm].pop()
 
     def _expected(self, arm: str) -> tuple[float, int]:
-        """Seconds of the arm's next task; of arms not known, the least often tried come first."""
+        """Expected seconds of the arm's next task; among unmeasured arms, the least often tried is first."""
         spent, work = self._spent[arm]
         if work == 0:
             return math.inf, -self._given[arm]
-        return spent / work * _work(self._left[arm][-1].cells), 0
+        return spent / work * _work(self._left[arm][-1].ids), 0
 
 
-def _work(cells: tuple[Cell, ...]) -> int:
-    """Roughly what time grows with, for one arm: lanes and dimensions."""
-    return sum(FUNCTIONS[cell.function].dim for cell in cells)
+def _work(ids: tuple[RunId, ...]) -> int:
+    """A rough measure of cost for one arm: lanes times dimensions."""
+    return sum(named(run_id.function).dim for run_id in ids)

@@ -1,4 +1,4 @@
-"""The simulated user: answers with the noise that the models expect, or with more."""
+"""The simulated user."""
 
 from dataclasses import dataclass
 
@@ -6,43 +6,40 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from askwise.normal import ndtr
-
-__all__ = ["User"]
+from askwise.errors import Refused
+from askwise.numerics import ndtr
 
 
 @dataclass(frozen=True)
 class User:
-    r"""Somebody who says yes, or prefers the first, with probability
+    r"""A user who says yes, or prefers the first option, with probability
     :math:`\lambda/2 + (1 - \lambda) \Phi(v / \sigma)`,
-    where v is the value (of a duel, the difference of the two), :math:`\sigma` the noise and
-    :math:`\lambda` the share of answers given at random.
+    where v is the value (in a duel, the difference of values), :math:`\sigma` the noise and
+    :math:`\lambda` the lapse rate, the fraction of answers given at random.
     """
 
     noise: float = 1.0
     lapses: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Refuse impossible rates."""
         if not 0 < self.noise < float("inf"):
-            raise ValueError(
-                f"noise must be positive and finite; got {self.noise:g}. The models take it for 1."
-            )
+            raise Refused("noise", "be positive and finite", f"{self.noise:g}", "The models assume 1.")
         if not 0 <= self.lapses <= 1:
-            raise ValueError(f"lapses must be a share between 0 and 1; got {self.lapses:g}. Give 0.05, say.")
+            raise Refused("lapses", "be a share between 0 and 1", f"{self.lapses:g}", "Try 0.05.")
 
     def answers(
         self, values: Float[Tensor, "*lane m"], chance: Float[Tensor, "*lane k"]
     ) -> Bool[Tensor, "*lane k"]:
-        """Answers to a question about m points of these values, decided by uniform numbers.
+        """Answers to a query of m points with these values, decided by uniform random numbers.
 
-        One point: whether the answer is yes.  More: of each pair i < j, in the order (0, 1), (0, 2), ..,
-        (1, 2), .., whether the first was preferred, independently.
+        One point: whether the answer is yes.  Several: for each pair i < j, in the order (0, 1), (0, 2), ..,
+        (1, 2), .., whether the first was preferred; pairs are independent.
         """
         m = values.shape[-1]
         if m > 1:
             i, j = torch.triu_indices(m, m, offset=1, device=values.device)
             values = values[..., i] - values[..., j]
             values = values.nan_to_num(0.0)  # two infinities are equally good
-        certain = ndtr(values / self.noise)
-        return chance < self.lapses / 2 + (1 - self.lapses) * certain
+        attentive = ndtr(values / self.noise)
+        return chance < self.lapses / 2 + (1 - self.lapses) * attentive

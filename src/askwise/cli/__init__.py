@@ -1,17 +1,12 @@
-"""The command line: `askwise`, or `python -m askwise`."""
+"""The command line: `askwise`, or `python -m askwise`.
+
+Files of commands (setup, answering, results, exchange, bench) import torch only when a command runs, so that
+help comes at once; what the commands do is in the other files.
+"""
 
 from importlib import import_module
 
 from askwise.cli.app import main as main
 
-__all__ = ["main"]
-
-for _commands in (
-    "setup",
-    "answering",
-    "results",
-    "exchange",
-    "planning",
-    "bench",
-):  # in the order of the help
+for _commands in ("setup", "answering", "results", "exchange", "bench"):  # in the order of the help
     import_module(f"askwise.cli.{_commands}")

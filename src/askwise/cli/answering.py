@@ -4,11 +4,8 @@ from typing import Annotated
 
 import typer
 
-from askwise.cli.app import main, print_json
-from askwise.cli.options import DEFAULT_FILE, AsJson, Context, Participant, StudyFile
-from askwise.cli.replies import labels, read_pairs, read_reply, spoken
-
-__all__: list[str] = []
+from askwise.cli.app import DEFAULT_FILE, AsJson, Context, Participant, StudyFile, main, print_json
+from askwise.errors import Refused
 
 
 @main.command()
@@ -24,6 +21,7 @@ def ask(
     """
     from askwise.cli.screen import console, question_table
     from askwise.cli.session import opened, read_context
+    from askwise.study import labels
 
     with opened(study, writes=True) as session:
         given = read_context(context, session.study.space)
@@ -37,16 +35,8 @@ def ask(
     out = console()
     out.print(f"Question {question.id}: {session.config.question}\n")
     out.print(question_table(question.options, session.config.space))
-    out.print(f"\nAnswer with `askwise tell {question.id} {_ways(session.study.feedback, names)}.")
-
-
-def _ways(feedback: str, names: list[str]) -> str:
-    if feedback == "binary":
-        return "yes`, or no, tie, skip"
-    if feedback == "duel":
-        return "A`, or B, tie, skip"
-    # by commas, for a shell takes > as the name of a file to write
-    return f"{names[1]}` (the best one), or {names[1]},{names[0]} (best first), tie, skip"
+    ways = session.study.plan.kind.examples(names)
+    out.print(f"\nAnswer with `askwise tell {question.id} ANSWER`: {ways}.")
 
 
 @main.command()
@@ -74,33 +64,23 @@ def tell(  # noqa: PLR0913 - one for each option
     as_json: AsJson = False,
 ) -> None:
     """Record an answer."""
-    from askwise.cli import telling
     from askwise.cli.screen import counted
-    from askwise.cli.session import answers_of, opened
+    from askwise.cli.session import opened
+    from askwise.cli.telling import Telling, open_question, split_words
+    from askwise.study import labels
 
-    number, text = telling.parted(words or [], pairs is not None)
+    number, text = split_words(words or [], pairs is not None)
     with opened(study, writes=True) as session:
-        feedback, size = session.study.feedback, session.study.size
-        if pairs is None:
-            reply = read_reply(text, feedback, size, index=index)
-        elif feedback == "batch":
-            reply = read_pairs(pairs, size, index=index)
-        else:
-            raise ValueError(
-                f"--pairs must go with a batch; got a {feedback} study. Give one answer instead."
-            )
-        chosen = telling.open_question(session.study) if number is None else number
-        telling.tell(session.study, chosen, telling.Telling(reply, amend, reason, seconds))
-        entry = session.study.history()[chosen]
-        count = answers_of(session.study)
+        told = Telling.of(session.study, text, pairs, index)
+        chosen = open_question(session.study) if number is None else number
+        told.record(session.study, chosen, amend, reason, seconds)
+        entry = session.study.entry(chosen)
+        count, answer = session.study.count(), entry.answer if entry.status == "answered" else None
     if as_json:
-        print_json({"id": chosen, "status": entry.status, "answer": entry.answer, "answers": count})
+        kept = None if entry.answer is None else entry.answer.to_json()
+        print_json({"id": chosen, "status": entry.status, "answer": kept, "answers": count})
         return
-    what = (
-        f"answered {spoken(entry.answer, size)}"
-        if entry.answer and entry.status == "answered"
-        else entry.status
-    )
+    what = entry.status if answer is None else f"answered {answer.text(labels(session.study.size))}"
     typer.echo(f"Question {chosen} is {what}. {counted(count, 'answer')} so far.")
 
 
@@ -108,7 +88,7 @@ def tell(  # noqa: PLR0913 - one for each option
 def run(
     answers: Annotated[
         int | None,
-        typer.Option("--answers", "-n", min=1, metavar="N", help="End when the study has so many answers."),
+        typer.Option("--answers", "-n", min=1, metavar="N", help="End when the study has this many answers."),
     ] = None,
     command: Annotated[
         str | None,
@@ -132,18 +112,17 @@ def run(
     Here in the terminal, or by running a command for each.  Ctrl-C loses nothing:
     `askwise run` goes on where it was.
     """
-    from askwise.cli.asking import Asking
-    from askwise.cli.conversation import conversation
+    from askwise.cli.conversation import Interview, conversation
     from askwise.cli.screen import console
     from askwise.cli.session import opened, read_context
     from askwise.cli.trials import trials
 
     if timeout is not None and (command is None or not timeout > 0):
-        raise ValueError(f"--timeout must be positive and go with --command; got {timeout}. Leave it out.")
+        raise Refused("--timeout", "be positive and go with --command", timeout, "Leave it out.")
     with opened(study, writes=True, prefetch=command is None) as session:
         given = read_context(context, session.study.space)
-        asking = Asking(session, answers, participant, given, console(stderr=as_json))
-        done = conversation(asking) if command is None else trials(asking, command, timeout)
+        interview = Interview(session, answers, participant, given, console(stderr=as_json))
+        done = conversation(interview) if command is None else trials(interview, command, timeout)
     if as_json:
         print_json(vars(done))
     if done.interrupted:

@@ -1,21 +1,32 @@
-"""The program `askwise`, to which each command adds itself, and how it tells errors.
-
-Nothing here or in the files of the commands imports torch: what needs it is imported when a command runs,
-so that help comes at once.
-"""
+"""The program `askwise`, to which each command adds itself, its common options, and how it tells errors."""
 
 import json
-import re
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-__all__ = ["main", "message_of", "print_json"]
+from askwise import plugins
+from askwise.errors import Refused
 
-_HOUSE = re.compile(r"[^;]+ must [^;]+; got .+\. .+", re.DOTALL)
-_OURS = (ValueError, TypeError, OSError, ImportError)
+DEFAULT_FILE = Path("askwise.toml")
+
+StudyFile = Annotated[
+    Path, typer.Option("--study", "-s", metavar="FILE", help="The study.", show_default=True)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Participant = Annotated[str | None, typer.Option("--participant", "-p", metavar="NAME", help="Who answers.")]
+Context = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--context",
+        "-c",
+        metavar="NAME=VALUE",
+        help="A parameter that is given, not chosen; may be repeated.",
+    ),
+]
 
 
 class _Commands(TyperGroup):
@@ -23,10 +34,14 @@ class _Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta["askwise.json"] = "--json" in args
-        return super().parse_args(ctx, args)
+        rest, modules = _without_imports(args)
+        ctx.meta["askwise.imports"] = modules
+        return super().parse_args(ctx, rest)
 
     def invoke(self, ctx: Any) -> Any:
         try:
+            for module in ctx.meta["askwise.imports"]:
+                plugins.use(module)
             return super().invoke(ctx)
         except BrokenPipeError:  # whoever read the output had enough
             raise
@@ -43,18 +58,30 @@ class _Commands(TyperGroup):
             raise typer.Exit(getattr(error, "exit_code", 1)) from None
 
 
+def _without_imports(args: list[str]) -> tuple[list[str], list[str]]:
+    """The other words of a command, and the modules after ``--import``, which may stand anywhere."""
+    rest, modules, words = [], [], iter(args)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name != "--import":
+            rest.append(word)
+            continue
+        module = value if equals else next(words, "")
+        if not module:
+            raise typer.BadParameter("--import must be followed by a module.")
+        modules.append(module)
+    return rest, modules
+
+
 def message_of(error: Exception) -> str | None:
     """What to tell of an error that is not a bug; None if it is one."""
-    if not isinstance(error, _OURS):
-        return None
-    text = str(error)
-    if _HOUSE.match(text):
-        return " ".join(text.split())
+    if isinstance(error, Refused):
+        return " ".join(str(error).split())
     if isinstance(error, OSError) and error.filename is not None:
         what = "reached" if error.strerror is None else "used"
-        return (
-            f"{error.filename} must be there to be {what}; got {(error.strerror or text).lower()}. "
-            "Check its name and permissions."
+        reason = (error.strerror or str(error)).lower()
+        return str(
+            Refused(error.filename, f"be there to be {what}", reason, "Check its name and permissions.")
         )
     return None
 
@@ -82,6 +109,15 @@ def _program(
     show_version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_told_version, is_eager=True)
     ] = False,
+    modules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import",
+            metavar="MODULE",
+            help="A module of yours that defines rules, functions, kernels, storages or kinds of parameters; "
+            "may be repeated, after the command as well.",
+        ),
+    ] = None,
 ) -> None:
     """Options of the program itself."""
 

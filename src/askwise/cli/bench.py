@@ -6,30 +6,27 @@ from typing import Annotated
 
 import typer
 
-from askwise.cli.app import main, print_json
-from askwise.cli.options import AsJson
-
-__all__ = ["bench"]
+from askwise.cli.app import AsJson, main, print_json
 
 bench = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Compare rules on functions whose best point is known.",
+    help="Compare rules on functions with known maxima.",
     epilog="Begin with `askwise bench list`.",
 )
 main.add_typer(bench, name="bench")
 
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="What `askwise bench run` wrote, or pack.")]
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Output of `askwise bench run` or `pack`.")]
 
 
 @bench.command("list")
 def list_(as_json: AsJson = False) -> None:
-    """Show the experiments there are."""
-    from askwise.bench.experiments import EXPERIMENTS
+    """List the experiments."""
+    from askwise.bench import experiments
     from askwise.cli.benchmarks import print_experiments
 
     if not as_json:
-        print_experiments(EXPERIMENTS.values())
+        print_experiments()
         return
     print_json(
         [
@@ -41,18 +38,19 @@ def list_(as_json: AsJson = False) -> None:
                 "functions": list(each.functions),
                 "replicates": each.replicates,
                 "iterations": each.iterations,
-                "lane_iterations": each.iterations_of_lanes,
+                "lane_iterations": each.lane_iterations,
             }
-            for each in EXPERIMENTS.values()
+            for each in experiments.EXPERIMENTS.values()
         ]
     )
 
 
 @bench.command()
 def run(  # noqa: PLR0913 - one for each option
-    experiment: Annotated[str, typer.Argument(help="Its name; `askwise bench list` shows them.")],
+    experiment: Annotated[str, typer.Argument(help="Its name, from `askwise bench list`.")],
     functions: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Some of its functions only.", show_default="all")
+        str | None,
+        typer.Option(metavar="A,B", help="Some of its functions only, or others.", show_default="all"),
     ] = None,
     rules: Annotated[
         str | None,
@@ -65,16 +63,16 @@ def run(  # noqa: PLR0913 - one for each option
     replicates: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Runs of each rule on each function.")
     ] = None,
-    iterations: Annotated[int | None, typer.Option(min=1, metavar="N", help="Questions of each run.")] = None,
+    iterations: Annotated[int | None, typer.Option(min=1, metavar="N", help="Queries of each run.")] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Processes that compute.", show_default="this one")
+        int | None, typer.Option(min=1, metavar="N", help="Worker processes.", show_default="this one")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda; workers may share a GPU.")] = "cpu",
     dask: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Let the workers of this Dask scheduler compute; local: start --workers of them here.",
+            help="Compute on the workers of this Dask scheduler; local: start --workers of them here.",
         ),
     ] = None,
     lanes: Annotated[
@@ -83,14 +81,14 @@ def run(  # noqa: PLR0913 - one for each option
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where to keep results.", show_default="out/bench/EXPERIMENT"),
+        typer.Option(metavar="DIR", help="Where to store results.", show_default="out/bench/EXPERIMENT"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment, or what is missing of it.
 
-    Ctrl-C, or a crash, loses only the chunks that were being computed: the same
-    command goes on.  With more functions, rules or replicates it adds those.
+    Ctrl-C or a crash loses only the chunks in progress: the same command resumes.
+    With more functions, rules or replicates, only the new runs are computed.
     """
     from askwise.cli.benchmarks import Wanted, campaign_of, executor_of
 
@@ -103,7 +101,7 @@ def run(  # noqa: PLR0913 - one for each option
         if as_json:
             print_json({"directory": str(directory), "interrupted": True})
         else:
-            typer.echo(f"Stopped. What {directory} holds is kept; the same command goes on.", err=True)
+            typer.echo(f"Stopped. Finished runs are in {directory}; the same command resumes.", err=True)
         raise typer.Exit(130) from None
     if as_json:
         print_json({"directory": str(directory), **asdict(summary), "interrupted": False})
@@ -111,45 +109,42 @@ def run(  # noqa: PLR0913 - one for each option
     new = {0: "none", summary.runs: "all"}.get(summary.computed, str(summary.computed))
     typer.echo(f"{summary.runs} runs are in {directory}, {new} of them new.")
     if summary.missing:
-        typer.echo(f"{summary.missing} others that it was begun for are missing.")
+        typer.echo(f"{summary.missing} others of the experiment in that directory are missing.")
     typer.echo(f"Compare the rules with `askwise bench rank {directory}`.")
 
 
 @bench.command()
 def rank(
     directory: Directory,
-    alpha: Annotated[float, typer.Option(metavar="P", help="Level of each test of two rules.")] = 5e-4,
-    partial: Annotated[
-        bool, typer.Option("--partial", help="Leave out functions that are not finished.")
-    ] = False,
+    alpha: Annotated[float, typer.Option(metavar="P", help="Significance level of each test.")] = 5e-4,
+    partial: Annotated[bool, typer.Option("--partial", help="Leave out unfinished functions.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Rank the rules by significant wins.
 
-    A rule beats another on a function if its replicates are better (Mann-Whitney) at
-    the end or, where rules are tied by that, on the way; each rule is counted how
-    many others won less (Borda), summed over functions.
+    A rule beats another on a function if a Mann-Whitney test finds its final scores
+    higher; ties are broken by the mean over all queries. The Borda score of a rule is
+    the number of rules below it, summed over functions.
     """
-    from askwise.bench.ranking import rank as ranked
-    from askwise.bench.results import load
+    from askwise.bench import ranking, results
     from askwise.cli.benchmarks import print_ranking
 
-    results = load(directory, partial=partial)
-    table = ranked(results.scores, alpha)
+    found = results.load(directory, partial=partial)
+    table = ranking.rank(found.scores, alpha)
     if not as_json:
-        print_ranking(results, table, alpha)
+        print_ranking(found, table, alpha)
         return
-    settings = {"directory": str(directory), "experiment": results.experiment.name, "alpha": alpha}
-    runs = {"replicates": results.experiment.replicates, "iterations": results.experiment.iterations}
+    settings = {"directory": str(directory), "experiment": found.experiment.name, "alpha": alpha}
+    runs = {"replicates": found.experiment.replicates, "iterations": found.experiment.iterations}
     wins = {"wins_final": table.wins_final.tolist(), "wins_auc": table.wins_auc.tolist()}
     rows = [asdict(row) for row in table.rows]
-    print_json({**settings, "functions": list(results.functions), **runs, "rows": rows, **wins})
+    print_json({**settings, "functions": list(found.functions), **runs, "rows": rows, **wins})
 
 
 @bench.command()
 def report(
     directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Results, an experiment in each.")
+        list[Path], typer.Argument(metavar="DIR...", help="Results, one experiment each.")
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write it.")] = Path("out/bench/report"),
     findings: Annotated[
@@ -157,7 +152,7 @@ def report(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a page of tables and figures about results."""
+    """Write a page with tables and figures about results."""
     from askwise.cli.benchmarks import written_report
 
     page = written_report(directories, out, findings)
@@ -173,7 +168,7 @@ def pack(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Where to write about.json and scores.npz.")],
     as_json: AsJson = False,
 ) -> None:
-    """Write results small enough to be kept beside code."""
+    """Write results in a compact form, small enough for a repository."""
     from askwise.bench import results
 
     folder = results.pack(directory, out)

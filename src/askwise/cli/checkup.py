@@ -1,51 +1,31 @@
-"""Whether everything works here, one finding after the other."""
+"""Checks that everything works here, one finding after the other."""
 
 import math
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
 
+from askwise import storage
 from askwise.cli.app import message_of
-from askwise.cli.replies import told_again
-from askwise.cli.session import compute_alike, opened, read_config, stored_settings
-from askwise.config import Config
-from askwise.data import Data
-from askwise.inference import infer
-from askwise.kernels import kernel
-from askwise.parameters import Real
-from askwise.space import Space
-from askwise.storage import names
-from askwise.study import Study
+from askwise.cli.session import opened, read_config, use_one_thread
+from askwise.model import Data, infer, kernel
+from askwise.space import Real, Space
+from askwise.storage import Finding
+from askwise.study import Config, Study
 
-__all__ = ["Finding", "findings"]
-
-_LITTLE = 100 * 2**20  # bytes of free disk
 _SLOW = 2.0  # seconds for a question
 _PACKAGES = ("torch", "gpytorch", "numpy", "scipy", "sqlalchemy", "alembic", "typer", "rich")
 _OPTIONAL = ("matplotlib", "psycopg")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What was looked at, and whether it is well."""
-
-    what: str
-    ok: bool
-    detail: str
-    advice: str = ""
-
-
 def findings(file: Path, *, needed: bool) -> Iterator[Finding]:
-    """All findings, each as soon as it is there; without a study file only those about the installation."""
-    compute_alike()
+    """All findings, as they come in; without a study file only those about the installation."""
+    use_one_thread()
     for what, look in (("versions", _versions), ("threads", _threads), ("inference", _inference)):
         yield _found(what, look)
     if not needed and not file.exists():
@@ -56,32 +36,39 @@ def findings(file: Path, *, needed: bool) -> Iterator[Finding]:
     yield read
     if not read.ok:
         return
-    config = read_config(file)
-    storage = _found("storage", lambda: _storage(config))
-    yield storage
-    if not storage.ok:
-        return  # all else is about what is in there
-    looks: dict[str, Callable[[], Finding | str]] = {
-        "write permission": lambda: _writable(config),
-        "free disk": lambda: _free_disk(config),
-        "integrity": lambda: _integrity(config),
-        "record": lambda: _record(file),
-        "time of a question": lambda: _time_of_a_question(file),
-    }
-    for what, look in looks.items():
-        yield _found(what, look)
+    intact = True
+    for finding in _of_storage(read_config(file)):
+        intact = intact and finding.ok
+        yield finding
+    if intact:  # the rest is about its contents
+        yield _found("record", lambda: _record(file))
+        yield _found("time of a question", lambda: _time_of_a_question(file))
+
+
+def _of_storage(config: Config) -> Iterator[Finding]:
+    if config.storage is None:
+        yield Finding("storage", True, "in memory")
+        return
+    try:
+        yield from storage.findings(config.storage)
+    except Exception as error:  # whatever is broken, the other checks go on
+        yield _problem("storage", error)
 
 
 def _found(what: str, look: Callable[[], Finding | str]) -> Finding:
-    """What a look finds: a text if all is well; an error is a finding too."""
+    """The result of a check: a text if all is well; an error is a finding, too."""
     try:
         found = look()
-    except Exception as error:  # whatever is broken, the other looks go on
-        said = message_of(error)
-        if said is not None:
-            return Finding(what, False, said)
-        return Finding(what, False, f"{error!r}.", "This should not happen: please report it.")
+    except Exception as error:  # whatever is broken, the other checks go on
+        return _problem(what, error)
     return Finding(what, True, found) if isinstance(found, str) else found
+
+
+def _problem(what: str, error: Exception) -> Finding:
+    said = message_of(error)
+    if said is not None:
+        return Finding(what, False, said)
+    return Finding(what, False, f"{error!r}.", "This should not happen: please report it.")
 
 
 def _versions() -> Finding | str:
@@ -102,7 +89,7 @@ def _threads() -> str:
 
 
 def _inference() -> Finding | str:
-    """One yes about a point of prior variance 4: its mean is known exactly, and EP must find it."""
+    """One yes about a point of prior variance 4: EP must find the mean, which is known exactly."""
     belief = infer(Data.binary([[0.5]], [1]), kernel("se", [0.3], 4.0))
     found = float(belief.mean(torch.tensor([[0.5]], dtype=torch.float64)))
     exact = 4.0 / math.sqrt(5.0) * math.sqrt(2 / math.pi)  # variance / sqrt(1 + variance) * phi(0) / Phi(0)
@@ -117,65 +104,6 @@ def _read(file: Path) -> str:
     return f"{config.name}, {config.feedback}, {len(config.space.parameters)} parameters, from {file}"
 
 
-def _storage(config: Config) -> str:
-    from askwise.storage.database import Database
-    from askwise.storage.migrations import HEAD
-
-    if config.storage is None:
-        return "in memory"
-    with closing(Database(config.storage)) as database:
-        place = database.place
-        if not database.exists():
-            return f"nothing yet at {place}; the first question makes it"
-    studies = names(config.storage)
-    return f"{place}, revision {HEAD}, with {', '.join(map(repr, studies)) or 'no study'}"
-
-
-def _writable(config: Config) -> Finding | str:
-    from askwise.storage.database import Database
-
-    if config.storage is None:
-        return "not needed"
-    with closing(Database(config.storage)) as database:
-        file = database.file
-        if file is not None and not os.access(file.parent, os.W_OK):
-            return Finding(
-                "write permission", False, f"none for {file.parent}.", "Allow it, or move the record."
-            )
-        if database.exists():
-            database.write(lambda connection: None)
-        return f"granted for {database.place}"
-
-
-def _free_disk(config: Config) -> Finding | str:
-    from askwise.storage.database import Database
-
-    if config.storage is None:
-        return "not needed"
-    with closing(Database(config.storage)) as database:
-        if database.file is None:
-            return "a matter of the server"
-        folder = database.file.parent
-    free = shutil.disk_usage(folder).free
-    if free < _LITTLE:
-        return Finding("free disk", False, f"only {free / 2**20:.0f} MiB in {folder}.", "Make room.")
-    return f"{free / 2**30:.1f} GiB in {folder}"
-
-
-def _integrity(config: Config) -> Finding | str:
-    from askwise.storage.database import Database
-
-    if config.storage is None or stored_settings(config) is None:
-        return "nothing recorded yet"
-    with closing(Database(config.storage)) as database:
-        if not database.sqlite:
-            return "a matter of the server"
-        said = database.read(lambda connection: connection.exec_driver_sql("PRAGMA integrity_check").scalar())
-    if said != "ok":
-        return Finding("integrity", False, f"{said}.", "Restore the record from a backup.")
-    return "the database file is whole"
-
-
 def _record(file: Path) -> str:
     with opened(file) as session:
         history = session.study.history()
@@ -186,19 +114,17 @@ def _record(file: Path) -> str:
 
 
 def _time_of_a_question(file: Path | None = None) -> Finding | str:
-    """The time of the next question, in a copy of the study in memory: nothing is recorded."""
+    """The time of the next question, in a copy of the study in memory."""
     study = Study(Space(gain=Real(0, 1), cutoff=Real(0, 1)), initial=0)
     if file is not None:
         with opened(file) as session:
             plan, history = session.study.plan, session.study.history()
         if plan.space.contexts:
             return "not measured, for it depends on the context"
-        study = Study(
-            plan.space, plan.feedback, plan.rule, size=plan.size, kernel=plan.kernel, initial=plan.initial
-        )
+        study = Study.of(plan)
         for entry in history:
             if entry.status == "answered" and entry.answer is not None:
-                study.record([dict(option) for option in entry.options], **told_again(entry.answer))
+                study.record([dict(option) for option in entry.options], entry.answer)
     began = time.perf_counter()
     study.ask()
     took = time.perf_counter() - began

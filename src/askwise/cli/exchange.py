@@ -6,10 +6,7 @@ from typing import Annotated
 
 import typer
 
-from askwise.cli.app import main, print_json
-from askwise.cli.options import DEFAULT_FILE, AsJson, StudyFile
-
-__all__ = ["Format"]
+from askwise.cli.app import DEFAULT_FILE, AsJson, StudyFile, main, print_json
 
 
 class Format(StrEnum):
@@ -31,7 +28,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write every question and answer, in natural units."""
-    from askwise.cli.exported import csv_text, json_text
+    from askwise.cli.files import csv_text, json_text
     from askwise.cli.screen import counted
     from askwise.cli.session import opened
 
@@ -69,9 +66,9 @@ def import_(
 
     All of them or, if one is wrong, none.
     """
-    from askwise.cli.imported import check_new, read_rows
+    from askwise.cli.files import check_new, read_rows
     from askwise.cli.screen import counted
-    from askwise.cli.session import answers_of, opened
+    from askwise.cli.session import opened
 
     with opened(study) as session:  # so that nothing is made if the file is wrong
         rows, left_out = read_rows(file, session.study)
@@ -79,8 +76,8 @@ def import_(
             check_new(file, rows, session.study)
     with opened(study, writes=True) as session:
         for row in rows:
-            session.study.record(row.options, **row.told, participant=row.participant, seconds=row.seconds)
-        count = answers_of(session.study)
+            session.study.record(row.options, row.answer, participant=row.participant, seconds=row.seconds)
+        count = session.study.count()
     if as_json:
         print_json({"file": str(file), "imported": len(rows), "left_out": left_out, "answers": count})
         return

@@ -1,4 +1,4 @@
-"""Commands that show what is known: status, best, plot, replay."""
+"""Commands that show what is known: status, best, plot, replay, simulate."""
 
 from dataclasses import asdict
 from enum import StrEnum
@@ -7,13 +7,11 @@ from typing import Annotated
 
 import typer
 
-from askwise.cli.app import main, print_json
-from askwise.cli.options import DEFAULT_FILE, AsJson, Context, StudyFile
-
-__all__ = ["Kind"]
+from askwise.cli.app import DEFAULT_FILE, AsJson, Context, StudyFile, main, print_json
+from askwise.errors import extra
 
 
-class Kind(StrEnum):
+class Figures(StrEnum):
     """What to draw."""
 
     slices = "slices"
@@ -27,8 +25,9 @@ class Kind(StrEnum):
 @main.command()
 def status(context: Context = None, study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     """Show how far the study has come, and whether to go on."""
-    from askwise.cli.screen import console, facts, readable
+    from askwise.cli.screen import console, facts
     from askwise.cli.session import opened, read_context
+    from askwise.space import readable
 
     with opened(study) as session:
         found = session.study.status(read_context(context, session.study.space))
@@ -37,12 +36,14 @@ def status(context: Context = None, study: StudyFile = DEFAULT_FILE, as_json: As
         return
     shown: dict[str, object] = {}
     shown |= {name: n for name, n in asdict(found).items() if isinstance(n, int) and (n or name == "answers")}
-    if found.gain is not None and found.shortfall is not None:
-        shown["expected of the next answer"] = f"{readable(found.gain)} (in noises of one answer)"
-        shown["expected of all further answers"] = f"{readable(found.shortfall)} (in noises of one answer)"
     out = console()
     out.print(f"{session.config.name}: {session.config.question}\n")
     out.print(facts(shown))
+    if found.gain is not None and found.regret is not None:
+        out.print(
+            f"\nOne more answer is expected to improve the setting by {readable(found.gain)}, all further "
+            f"ones together by {readable(found.regret)} ({session.study.plan.kind.unit})."
+        )
     out.print(f"\n{found.hint}")
 
 
@@ -59,38 +60,40 @@ def best(
     as_json: AsJson = False,
 ) -> None:
     """Show the recommended setting, and how sure that is."""
-    from askwise.cli.screen import console
-    from askwise.cli.session import answers_of, opened, read_context, read_setting
-    from askwise.cli.verdict import print_best
+    from askwise.cli.screen import console, print_best
+    from askwise.cli.session import opened, read_context, read_setting
 
     with opened(study) as session:
         space = session.study.space
         rival = read_setting(reference, space, "--reference")
         found = session.study.best(read_context(context, space), rival)
-        count = answers_of(session.study)
         if as_json:
-            print_json({**asdict(found), "reference": rival, "answers": count})
+            print_json({**asdict(found), "reference": rival, "answers": session.study.count()})
         else:
             print_best(console(), session, found, rival is not None)
 
 
 @main.command()
 def plot(
-    kind: Annotated[Kind, typer.Option(help="What to draw.")] = Kind.all,
+    kind: Annotated[Figures, typer.Option(help="What to draw.")] = Figures.all,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to put the pictures.")] = Path("plots"),
     context: Context = None,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
 ) -> None:
     """Draw what is known of the study, as PNG."""
-    from askwise.cli.pictures import saved_pictures
     from askwise.cli.session import opened, read_context
 
-    kinds = [each.value for each in Kind if each is not Kind.all] if kind is Kind.all else [kind.value]
+    kinds = [each for each in Figures if each is not Figures.all] if kind is Figures.all else [kind]
     with opened(study) as session:
-        needed = kinds != [Kind.progress.value]  # which is of the last context, unless one is given
+        needed = kinds != [Figures.progress]  # which is of the last context, unless one is given
         given = read_context(context, session.study.space, needed=needed)
-        paths = saved_pictures(session.study, kinds, given, out)
+        with extra("plots", "plot"):
+            from askwise import plots
+        out.mkdir(parents=True, exist_ok=True)
+        paths = {each.value: out / f"{each.value}.png" for each in kinds}
+        for name, path in paths.items():
+            getattr(plots, f"study_{name}")(session.study, context=given).savefig(path, dpi=150)
     if as_json:
         print_json({"files": {name: str(path) for name, path in paths.items()}})
         return
@@ -124,3 +127,44 @@ def replay(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
             out.print(question_table(one.again, session.study.space))
     if different:
         raise typer.Exit(1)
+
+
+@main.command()
+def simulate(
+    answers: Annotated[
+        int | None,
+        typer.Option(
+            "--answers",
+            "-n",
+            min=1,
+            metavar="N",
+            help="How many answers each user gives.",
+            show_default="40, or 20 to batches",
+        ),
+    ] = None,
+    users: Annotated[int, typer.Option("--users", "-k", min=1, metavar="K", help="How many users.")] = 10,
+    seed: Annotated[int, typer.Option(help="Another seed, other users.")] = 0,
+    context: Context = None,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Let simulated users answer: how many answers will it take?
+
+    This takes about a minute.  Each user has a taste of their own, drawn from what
+    the study expects, and answers as noisily as people do.  Nothing is recorded.
+    """
+    from askwise.cli.screen import print_simulation, progress
+    from askwise.cli.session import opened, read_context
+    from askwise.study import Simulation, simulated
+
+    with opened(study) as session:
+        given = read_context(context, session.study.space)
+        plan = session.study.plan
+    wanted = Simulation(plan, answers or plan.kind.simulated_answers, users, seed, given)
+    with progress("answers", wanted.users * wanted.answers, shown=not as_json) as step:
+        results = simulated(wanted, step)
+    if as_json:
+        head = {"answers": wanted.answers, "users": users, "seed": seed}
+        print_json({**head, "after": [vars(row) for row in results]})
+    else:
+        print_simulation(wanted, results)

@@ -1,72 +1,49 @@
 """How things look in the terminal."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
+import torch
 from rich import box
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from askwise.cli.replies import labels
-from askwise.parameters import Choice, Fixed, Parameter, Value
+from askwise.cli.session import Session
 from askwise.space import Space
+from askwise.study import Best, Checkpoint, Simulation, YesNo, conclusion, labels
 
-__all__ = [
-    "console",
-    "counted",
-    "facts",
-    "progress_line",
-    "question_table",
-    "readable",
-    "setting_table",
-    "space_table",
-    "table",
-]
-
-_DIGITS = 4
-_WIDTH = 1000  # of a file or a pipe: lines are not to be broken there
+_WIDTH = 1000  # in files and pipes, where lines must not be broken
 _BAR = 30
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where to print; it colours only in a terminal, and not where NO_COLOR is set."""
+    """A console that uses colours only in a terminal, and not if NO_COLOR is set."""
     made = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not made.is_terminal:
         made.width = _WIDTH
     return made
 
 
-def readable(value: object) -> str:
-    """A value as people write it: four digits of a real number, all of a whole one."""
-    if not isinstance(value, float) or not math.isfinite(value):
-        return str(value)
-    size = abs(value)
-    if size != 0 and not 1e-4 <= size < 1e7:
-        return f"{value:.{_DIGITS - 1}e}"
-    before = 1 if size < 1e-4 else math.floor(math.log10(size)) + 1
-    text = f"{value:.{max(0, _DIGITS - before)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def counted(number: int, noun: str) -> str:
-    """So many of these: 1 answer, 2 answers."""
+    """A number with its noun: 1 answer, 2 answers."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def table(*columns: str, right: Sequence[int] = ()) -> Table:
-    """An empty table; columns of these numbers are aligned to the right."""
+    """An empty table; the columns in ``right`` are aligned to the right."""
     made = Table(box=box.SIMPLE, show_header=any(columns), show_edge=False)
     for number, column in enumerate(columns):
-        name = number == 0  # names are not broken, however narrow the terminal is
+        name = number == 0  # names are never broken
         side: Literal["left", "right"] = "right" if number in right else "left"
         made.add_column(Text(column), justify=side, overflow="fold", no_wrap=name)
     return made
 
 
 def facts(pairs: Mapping[str, object]) -> Table:
-    """Names and what they are, one below the other."""
+    """Names and values, one pair a row."""
     made = table("", "")
     for name, value in pairs.items():
         made.add_row(Text(name, style="bold"), Text(str(value)))
@@ -74,38 +51,33 @@ def facts(pairs: Mapping[str, object]) -> Table:
 
 
 def question_table(options: Sequence[Mapping[str, Any]], space: Space) -> Table:
-    """Options side by side, a row for each parameter."""
+    """Options side by side, one parameter a row."""
     names = labels(len(options)) if len(options) > 1 else ["value"]
     made = table("", *names, right=range(1, 1 + len(options)))
     for name, parameter in space.parameters.items():
-        values = [_with_unit(option[name], parameter) for option in options]
+        values = [parameter.text(option[name]) for option in options]
         made.add_row(Text(name, style="bold"), *(Text(value) for value in values))
     return made
 
 
 def setting_table(params: Mapping[str, Any], space: Space) -> Table:
-    """A setting, a row for each parameter."""
+    """A setting, one parameter a row."""
     made = table("", "", right=[1])
     for name, parameter in space.parameters.items():
-        made.add_row(Text(name, style="bold"), Text(_with_unit(params[name], parameter)))
+        made.add_row(Text(name, style="bold"), Text(parameter.text(params[name])))
     return made
 
 
 def space_table(space: Space) -> Table:
-    """The parameters and what they may be."""
+    """The parameters and their ranges."""
     made = table("parameter", "kind", "values", "unit")
     for name, parameter in space.parameters.items():
-        kind = type(parameter).__name__.lower()
-        if getattr(parameter, "log", False):
-            kind += ", log"
-        if parameter.context:
-            kind += ", context"
-        made.add_row(Text(name, style="bold"), kind, _values(parameter), getattr(parameter, "unit", ""))
+        made.add_row(Text(name, style="bold"), parameter.kind_text, parameter.range_text, parameter.unit)
     return made
 
 
 def progress_line(answers: int, target: int | None) -> Text:
-    """How far it is to the wanted number of answers."""
+    """Progress towards the wanted number of answers."""
     if target is None:
         return Text(f"{counted(answers, 'answer')} so far", style="dim")
     full = round(_BAR * answers / target)
@@ -113,14 +85,48 @@ def progress_line(answers: int, target: int | None) -> Text:
     return Text.assemble(*bar, f" {answers} of {target} answers")
 
 
-def _values(parameter: Parameter) -> str:
-    if isinstance(parameter, Fixed):
-        return str(parameter.value)
-    if isinstance(parameter, Choice):
-        return ", ".join(str(value) for value in parameter.values)
-    return f"{readable(parameter.low)} to {readable(parameter.high)}"
+@contextmanager
+def progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[], None]]:
+    """A progress bar; call what is yielded to advance it by one."""
+    out = console(stderr=True)
+    with Progress(console=out, transient=True, disable=not (shown and out.is_terminal)) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
 
 
-def _with_unit(value: Value, parameter: Parameter) -> str:
-    unit = getattr(parameter, "unit", "")
-    return f"{readable(value)} {unit}".rstrip()
+def print_best(out: Console, session: Session, found: Best, has_reference: bool = False) -> None:
+    """Show a recommended setting and how sure that is."""
+    study = session.study
+    count = study.count()
+    if not count:
+        out.print("No answers yet, so this is a guess; `askwise run` asks.")
+    elif not study.plan.kind.compares and not any(
+        entry.status == "answered" and entry.answer == YesNo(True) for entry in study.history()
+    ):
+        out.print("Nothing has worked yet, so this is a guess.")
+    out.print(f"Recommended setting, after {counted(count, 'answer')}:\n")
+    out.print(setting_table(found.params, session.config.space))
+    out.print()
+    out.print(study.plan.kind.sentence(found.probability, has_reference))
+
+
+def print_simulation(wanted: Simulation, results: Sequence[Checkpoint]) -> None:
+    """Show the results in a table and a sentence."""
+    compares = wanted.plan.kind.compares
+    out = console()
+    out.print(f"{counted(wanted.users, 'simulated user')}; the middle one, and the quartiles in brackets:\n")
+    shown = table(
+        "answers", "way to the best", "true best preferred" if compares else "works", right=[0, 1, 2]
+    )
+    for row in results:
+        shown.add_row(str(row.answers), _quartiles(row.share), _quartiles(row.chance))
+    out.print(shown)
+    out.print("\nWay to the best: 0% is an average setting, 100% the user's best.")
+    if compares:
+        out.print("True best preferred: 50% is no better than the recommended setting.")
+    out.print(f"\n{conclusion(results[-1])}")
+
+
+def _quartiles(values: list[float]) -> str:
+    low, middle, high = torch.tensor(values).quantile(torch.tensor([0.25, 0.5, 0.75])).tolist()
+    return f"{middle:.0%} ({low:.0%} to {high:.0%})"

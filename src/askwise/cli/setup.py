@@ -1,23 +1,13 @@
 """Commands to begin with: init, check, doctor."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from askwise.cli.app import main, print_json
-from askwise.cli.options import DEFAULT_FILE, AsJson, StudyFile
-
-__all__ = ["Feedback"]
-
-
-class Feedback(StrEnum):
-    """What is asked."""
-
-    binary = "binary"
-    duel = "duel"
-    batch = "batch"
+from askwise.cli.app import DEFAULT_FILE, AsJson, StudyFile, main, print_json
+from askwise.errors import Refused
+from askwise.rules.asks import Asks
 
 
 @main.command()
@@ -26,23 +16,23 @@ def init(
         Path | None, typer.Argument(help="Where to write it.", show_default="askwise.toml")
     ] = None,
     feedback: Annotated[
-        Feedback,
+        Asks,
         typer.Option(help="binary: did it work? duel: which of two is better? batch: compare several."),
-    ] = Feedback.duel,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    ] = Asks.DUEL,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
 ) -> None:
     """Write a study file to fill in."""
-    from askwise.config import template
+    from askwise.study.config import template
 
     path = study if file is None else file
     try:
         with path.open("w" if force else "x", encoding="utf-8") as out:
             out.write(template(feedback.value))
     except FileExistsError:
-        raise ValueError(
-            f"file must be new; got {path}, which is there. Choose another name, or replace it with --force."
+        raise Refused(
+            "file", "be new", f"{path}, which is there", "Choose another name, or replace it with --force."
         ) from None
     if as_json:
         print_json({"file": str(path), "feedback": feedback.value})
@@ -58,12 +48,14 @@ def _option(path: Path) -> str:
 def check(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     """Check the study file and show what it says."""
     from askwise.cli.screen import console, counted, facts, space_table
-    from askwise.cli.session import answers_of, opened, without_password
+    from askwise.cli.session import opened
+    from askwise.storage import shown as shown_address
 
     with opened(study) as session:
         config, plan = session.config, session.study.plan
-        questions, answers = len(session.study.history()), answers_of(session.study)
-    settings, storage = plan.to_dict(), without_password(config.storage)
+        questions, answers = len(session.study.history()), session.study.count()
+    settings = plan.to_dict()
+    storage = None if config.storage is None else shown_address(config.storage)
     if as_json:
         record = {"recorded": session.recorded, "questions": questions, "answers": answers}
         head = {

@@ -1,1 +1,1 @@
-"""Askwise inside other libraries; each module here needs the extra that has its name."""
+"""askwise inside other libraries; each module needs the extra of the same name."""

@@ -1,42 +1,42 @@
-"""A belief as a BoTorch model, and the paper's rules as BoTorch acquisition functions."""
+"""A belief as a BoTorch model, and the rules of the paper as BoTorch acquisition functions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import SupportsIndex
 
 import torch
-from botorch.acquisition.acquisition import AcquisitionFunction
-from botorch.acquisition.objective import PosteriorTransform
-from botorch.models.model import Model
-from botorch.posteriors.gpytorch import GPyTorchPosterior
-from botorch.posteriors.posterior import Posterior
-from botorch.utils.transforms import t_batch_mode_transform
 from gpytorch.distributions import MultivariateNormal
 from jaxtyping import Float
 from linear_operator import to_linear_operator
 from torch import Tensor
 
-from askwise.belief import Belief
+from askwise.errors import Refused, extra
+from askwise.model import Belief
 from askwise.rules.muc import MaximallyUncertainChallenge
 from askwise.rules.ucb_phi import UpperCredibleBoundPhi
 
-__all__ = ["BeliefModel", "LogMUC", "UCBPhi"]
+with extra("botorch", "askwise.interop.botorch"):
+    from botorch.acquisition.acquisition import AcquisitionFunction
+    from botorch.acquisition.objective import PosteriorTransform
+    from botorch.models.model import Model
+    from botorch.posteriors.gpytorch import GPyTorchPosterior
+    from botorch.posteriors.posterior import Posterior
+    from botorch.utils.transforms import t_batch_mode_transform
 
-
-_SMALLEST = 1e-14  # a variance below it is rounding; its logarithm would have no slope
+_SMALLEST = 1e-14  # variances below it are rounding; their logarithm would have no gradient
 
 
 class BeliefModel(Model):
     r"""The Gaussian posterior of f, with one output and the belief's lanes as batch shape.
 
-    An answer here is a look through :math:`\Phi(f(x) - f(x'))`.  BoTorch's ``PairwiseGP`` has
-    :math:`\Phi((u(x) - u(x')) / \sqrt 2)`, so the same answers say :math:`u = \sqrt 2 f`: its
-    outputscale is twice ours.  ``PairwiseBayesianActiveLearningByDisagreement`` has our link.
+    Here x beats x' with probability :math:`\Phi(f(x) - f(x'))`.  BoTorch's ``PairwiseGP`` has
+    :math:`\Phi((u(x) - u(x')) / \sqrt 2)`, so that :math:`u = \sqrt 2 f`: its outputscale is twice ours.
+    ``PairwiseBayesianActiveLearningByDisagreement`` has our link.
 
-    The model is a view of a finished belief: it has no parameters to fit and no buffers to move.
-    Points go to the belief's device and to float64, and gradients flow in them alone.  An answer is
-    no Gaussian observation, so there is no ``condition_on_observations`` and nothing that fantasizes
-    (knowledge gradient) works: infer a new belief from ``data + answer`` instead.
+    The model wraps a finished belief: it has no parameters to fit and no buffers to move.  Points are moved
+    to the belief's device and to float64; gradients flow through them alone.  An answer is no Gaussian
+    observation, so there is no ``condition_on_observations``, and acquisition functions that fantasize
+    (knowledge gradient) do not work: infer a new belief from ``data + answer`` instead.
 
     >>> import askwise as aw
     >>> from botorch.acquisition.preference import AnalyticExpectedUtilityOfBestOption
@@ -48,9 +48,9 @@ class BeliefModel(Model):
     """
 
     def __init__(self, belief: Belief) -> None:
-        """View this belief as a model."""
+        """Wrap this belief."""
         super().__init__()
-        # the evidence may hang on the graph of its kernel, which a deep copy could not follow
+        # the evidence may be part of an autograd graph, which cannot be deep-copied
         self.belief = replace(belief, log_evidence=belief.log_evidence.detach())
 
     @property
@@ -65,7 +65,7 @@ class BeliefModel(Model):
 
     @property
     def datapoints(self) -> Float[Tensor, "*lane p d"]:
-        """The distinct points that were asked about."""
+        """The distinct points that were queried."""
         return self.belief.data.points
 
     def posterior(
@@ -79,12 +79,14 @@ class BeliefModel(Model):
         if output_indices is not None:
             self.subset_output(output_indices)
         if observation_noise is not False:
-            raise ValueError(
-                f"observation_noise must be False; got {observation_noise}. "
-                "Answers are 0 or 1, not f plus noise: ask belief.success_probability for their odds."
+            raise Refused(
+                "observation_noise",
+                "be False",
+                observation_noise,
+                "Answers are 0 or 1, not f plus noise: ask belief.success_probability for their odds.",
             )
         x = X.to(self.datapoints)
-        # lazy: a dense covariance would be factorised at once, and fail where points repeat
+        # lazy: a dense covariance would be factorised at once, which fails where points repeat
         mean, cov = self.belief.joint(x)
         posterior = GPyTorchPosterior(MultivariateNormal(mean, to_linear_operator(cov)))
         return posterior if posterior_transform is None else posterior_transform(posterior=posterior, X=X)
@@ -92,7 +94,7 @@ class BeliefModel(Model):
     def subset_output(self, idcs: Sequence[SupportsIndex]) -> "BeliefModel":
         """This model, whose only output is 0."""
         if list(idcs) != [0]:
-            raise ValueError(f"output indices must be [0]; got {idcs}. A belief has one output, f.")
+            raise Refused("output indices", "be [0]", idcs, "A belief has one output, f.")
         return self
 
 
@@ -112,7 +114,7 @@ class UCBPhi(AcquisitionFunction):
 
 
 class LogMUC(AcquisitionFunction):
-    r"""The logarithm of the objective of ``muc`` for a duel, with a champion that is given.
+    r"""The logarithm of the objective of ``muc`` for a duel with a given champion.
 
     For any BoTorch model where x beats x' with probability :math:`\Phi(f(x) - f(x'))`.
     """
@@ -122,8 +124,8 @@ class LogMUC(AcquisitionFunction):
     def __init__(self, model: Model, champion: Float[Tensor, "*c d"]) -> None:
         """Look for challengers of ``champion``, [d] or [1, d]."""
         if champion.shape[:-1] not in ((), (1,)):
-            raise ValueError(
-                f"champion must be one point, [d] or [1, d]; got shape {tuple(champion.shape)}. Give one."
+            raise Refused(
+                "champion", "be one point, [d] or [1, d]", f"shape {tuple(champion.shape)}", "Give one."
             )
         super().__init__(model)
         self.rule = MaximallyUncertainChallenge()
@@ -134,9 +136,11 @@ class LogMUC(AcquisitionFunction):
     def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*c"]:
         """Logarithm of the epistemic variance of each point's duel with the champion."""
         if self.champion.shape[-1] != X.shape[-1]:
-            raise ValueError(
-                f"champion must have the {X.shape[-1]} coordinates of the points; got "
-                f"{self.champion.shape[-1]}. Give a point of the same space."
+            raise Refused(
+                "champion",
+                f"have the {X.shape[-1]} coordinates of the points",
+                self.champion.shape[-1],
+                "Give a point of the same space.",
             )
         pair = torch.cat([X, self.champion.to(X).expand_as(X)], -2)
         mean, cov = _moments(self.model, pair)

@@ -3,9 +3,9 @@
     optuna.create_study(direction="maximize", sampler=BinarySampler(seed=0))
     optuna_dashboard.preferential.create_study(n_generate=2, sampler=PreferentialSampler(seed=0))
 
-All they know is in the study: the next trial follows from its number, the seed, the answers and the
-trials still running.  So a study that is loaded again goes on as if it had never stopped, and several
-workers with the same seed do not try the same.
+They keep no state: the next trial follows from its number, the seed, the answers and the trials still
+running. So a study that is loaded again goes on as if it had never stopped, and several workers with the same
+seed do not try the same settings.
 """
 
 import functools
@@ -20,79 +20,78 @@ from typing import TYPE_CHECKING, Any
 import torch
 from gpytorch.kernels import Kernel
 from jaxtyping import Float
-from optuna import Study
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.samplers import BaseSampler, RandomSampler
-from optuna.search_space import intersection_search_space
-from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
-from askwise.advice import Best, best
-from askwise.anticipation import anticipated
-from askwise.belief import Belief
-from askwise.data import Data
-from askwise.feedback import Feedback
-from askwise.kernels import Name
-from askwise.plan import Plan
-from askwise.questions import Model, Situation, next_question
+from askwise.errors import Refused, extra
+from askwise.model import Belief, Data, away_from_pending
+from askwise.numerics import generator
 from askwise.rules import Rule
 from askwise.search import Search
-from askwise.seeds import generator
-from askwise.space import Choice, Integer, Real, Space
+from askwise.space import Choice, Integer, Real, Setting, Space
+from askwise.study import Answered, Best, Model, Plan, Preference, Situation, YesNo, best, next_question
+
+with extra("optuna", "askwise.interop.optuna"):
+    from optuna import Study
+    from optuna.distributions import (
+        BaseDistribution,
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+    from optuna.samplers import BaseSampler, RandomSampler
+    from optuna.search_space import intersection_search_space
+    from optuna.study import StudyDirection
+    from optuna.trial import FrozenTrial, TrialState
 
 if TYPE_CHECKING:
     from optuna_dashboard.preferential import PreferentialStudy
 
-__all__ = ["BinarySampler", "PreferentialSampler"]
 
-_PROPOSED = "askwise:proposed"  # what a trial is going to be, before its parameters are stored one by one
-_ONE_AT_A_TIME = threading.Lock()  # of several threads, each must see what the others have proposed
-_INSISTENCE = (1.0, 8.0, 64.0)  # how many answers a running trial counts for, until the next one differs
+_PROPOSED = "askwise:proposed"  # the setting of a trial, before Optuna stores its parameters one by one
+_ONE_AT_A_TIME = threading.Lock()  # each thread must see what the others have proposed
+_WEIGHTS = (1.0, 8.0, 64.0)  # answers that a running trial counts for, until the next one differs from it
 _SAME = 1e-3
-
-Setting = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class _Chart:
-    """Optuna's parameters as a space of ours, in which steps and categories are counted."""
+    """Optuna's parameters as a space of ours, in which steps and categories are numbered."""
 
     distributions: Mapping[str, BaseDistribution]
 
     @functools.cached_property
     def space(self) -> Space:
-        """Its parameters have the same names."""
+        """The space, with parameters of the same names."""
         return Space(**{name: _parameter(kind) for name, kind in self.distributions.items()})
 
     def setting(self, trial: FrozenTrial) -> Setting | None:
-        """What a trial tries; None if it has not all the parameters, or one outside its range."""
+        """The setting of a trial; None if a parameter is missing or outside its range."""
         kinds, held = self.distributions.items(), trial.system_attrs.get(_PROPOSED, {})
         if self.distributions.keys() <= trial.params.keys():
             held = {name: kind.to_internal_repr(trial.params[name]) for name, kind in kinds}
         if not all(name in held and kind._contains(held[name]) for name, kind in kinds):
             return None
-        return {name: _counted(kind, held[name]) for name, kind in kinds}
+        return {name: _numbered(kind, held[name]) for name, kind in kinds}
 
-    def stored(self, setting: Setting) -> Setting:
+    def stored(self, setting: Setting) -> dict[str, Any]:
         """A setting in the numbers that Optuna stores."""
-        return {name: _uncounted(kind, setting[name]) for name, kind in self.distributions.items()}
+        return {name: _unnumbered(kind, setting[name]) for name, kind in self.distributions.items()}
 
-    def params(self, setting: Setting) -> Setting:
+    def params(self, setting: Setting) -> dict[str, Any]:
         """A setting in the values that the objective sees."""
         stored = self.stored(setting)
         return {name: kind.to_external_repr(stored[name]) for name, kind in self.distributions.items()}
 
 
 class _Sampler(BaseSampler):
-    """What both samplers share: the way from the trials of a study to answers, and back."""
+    """What both samplers share: from the trials of a study to answers, and back."""
 
     def __init__(
-        self, feedback: Feedback, rule: str | Rule, seed: int | None, kernel: Kernel | Name, initial: int
+        self, feedback: str, rule: str | Rule, seed: int | None, kernel: Kernel | str, initial: int
     ) -> None:
         self._seed = secrets.randbits(32) if seed is None else seed
         self._settings = (feedback, rule, None, self._seed, kernel, initial)
-        named = kernel if isinstance(kernel, str) else "matern52"  # the dimension of a kernel is seen later
+        named = kernel if isinstance(kernel, str) else "matern52"  # the dimension is checked later
         Plan.checked(Space(any=Real(0, 1)), feedback, rule, None, self._seed, named, initial)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
@@ -102,7 +101,7 @@ class _Sampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The parameters of the next trial; none while they are still drawn at random."""
+        """The parameters of the next trial; none while trials are drawn at random."""
         if not search_space:
             return {}
         chart = _Chart(search_space)
@@ -122,7 +121,7 @@ class _Sampler(BaseSampler):
         return drawn.sample_independent(study, trial, param_name, param_distribution)
 
     def best(self, study: "Study | PreferentialStudy") -> Best:
-        """The setting to use, by the model of all answers: it need not be one that was tried.
+        """The setting that the model recommends after all answers; it need not have been tried.
 
         Its parameters are those that all finished trials have in common and that can vary.
         """
@@ -130,28 +129,27 @@ class _Sampler(BaseSampler):
         chart = _Chart(_common(inner))
         answers = self._answers(inner, chart) if chart.distributions else ()
         if not answers:
-            raise ValueError("study must have answers about parameters that vary; got none. Ask some first.")
+            raise Refused("study", "have answers about parameters that vary", "none", "Ask some first.")
         with _ONE_AT_A_TIME:
             model = _model(chart.space, self._settings)
             advised = best(model.belief(answers), model.plan, chart.space.domain())
         return replace(advised, params=chart.params(advised.params))
 
     @abstractmethod
-    def _answers(self, study: Study, chart: _Chart) -> tuple[str, ...]:
-        """All answers of the study, oldest first, as :class:`Situation` has them."""
+    def _answers(self, study: Study, chart: _Chart) -> tuple[Answered, ...]:
+        """All answers of the study, oldest first."""
 
     @abstractmethod
     def _next(self, study: Study, trial: FrozenTrial, chart: _Chart, model: Model) -> Setting | None:
-        """What to try next; None to draw it at random."""
+        """The next setting; None to draw it at random."""
 
 
 class BinarySampler(_Sampler):
     """A sampler for objectives that return 0 or 1, False or True; the direction says which is wanted.
 
-    Trials are drawn at random until there are ``initial`` of them and both answers have been heard.
-    Those that failed or were pruned do not count; those still running are not tried again.
-    ``study.best_trial`` is any of the trials that succeeded; ``sampler.best(study)`` is the setting
-    that is most likely to.
+    Trials are drawn at random until there are ``initial`` of them and both outcomes have occurred.  Failed
+    and pruned trials do not count; running ones are not tried again.  ``study.best_trial`` is any trial that
+    succeeded; ``sampler.best(study)`` is the setting most likely to succeed.
 
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -165,7 +163,7 @@ class BinarySampler(_Sampler):
         self,
         rule: str | Rule = "ucb_phi",
         seed: int | None = None,
-        kernel: Kernel | Name = "matern52",
+        kernel: Kernel | str = "matern52",
         initial: int = 3,
     ) -> None:
         """``kernel``: fixed, or the name of one whose parameters are learned from the answers."""
@@ -174,25 +172,21 @@ class BinarySampler(_Sampler):
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Refuse a study of several objectives."""
         if len(study.directions) != 1:
-            raise ValueError(
-                f"study must have one objective; got {len(study.directions)}. Return a single 0 or 1."
-            )
+            raise Refused("study", "have one objective", len(study.directions), "Return a single 0 or 1.")
 
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        """Refuse a value that is no answer as soon as it comes in."""
+        """Refuse a value that is no answer."""
         if state == TrialState.COMPLETE:
             _checked_value(trial, values)
 
-    def _answers(self, study: Study, chart: _Chart) -> tuple[str, ...]:
+    def _answers(self, study: Study, chart: _Chart) -> tuple[Answered, ...]:
         wanted = int(study.direction == StudyDirection.MAXIMIZE)
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         told = [(chart.setting(trial), _checked_value(trial, trial.values)) for trial in done]
         return tuple(
-            json.dumps([[setting], {"yes": value == wanted}])
-            for setting, value in told
-            if setting is not None
+            Answered((setting,), YesNo(value == wanted)) for setting, value in told if setting is not None
         )
 
     def _next(self, study: Study, trial: FrozenTrial, chart: _Chart, model: Model) -> Setting | None:
@@ -203,36 +197,39 @@ class BinarySampler(_Sampler):
 
 
 class PreferentialSampler(_Sampler):
-    """A sampler for ``optuna_dashboard.preferential`` studies: it proposes who challenges the champion.
+    """A sampler for ``optuna_dashboard.preferential`` studies: it proposes challengers of the champion.
 
-    The champion is the trial that nobody has beaten yet, of several the one that the model of all
-    reported duels thinks best.  The next trial is the last member of the question that ``rule`` asks
-    with that champion in the place of its own; a rule that has none chooses both members.
-    Trials are drawn at random until ``initial`` duels are reported.  Those not compared yet, or
-    skipped, are not proposed again.
+    The champion is the unbeaten trial of highest posterior mean.  The next trial is the last member of the
+    query that ``rule`` asks with this champion; a rule without a champion chooses both members.  Trials are
+    drawn at random until ``initial`` duels are reported.  Trials not compared yet, or skipped, are not
+    proposed again.
 
-    ``study.best_trials`` are the trials that nobody has beaten, perhaps by luck;
-    ``sampler.best(study)`` is the setting that all the duels together speak for.
+    ``study.best_trials`` are the unbeaten trials, perhaps by luck; ``sampler.best(study)`` is the setting
+    that the model recommends after all duels.
     """
 
     def __init__(
         self,
         rule: str | Rule = "muc",
         seed: int | None = None,
-        kernel: Kernel | Name = "matern52",
+        kernel: Kernel | str = "matern52",
         initial: int = 5,
     ) -> None:
         """``kernel``: fixed, or the name of one whose parameters are learned from the answers."""
         super().__init__("duel", rule, seed, kernel, initial)
 
-    def _answers(self, study: Study, chart: _Chart) -> tuple[str, ...]:
+    def _answers(self, study: Study, chart: _Chart) -> tuple[Answered, ...]:
         pairs = _preferential(study).get_preferences(deepcopy=False)
-        # a storage may give them in any order; the later of the two trials tells when they were compared
+        # storages return them in any order; the later of the two trials tells when they were compared
         pairs.sort(
             key=lambda pair: (max(t.number for t in pair), min(t.number for t in pair), pair[0].number)
         )
-        duels = [[chart.setting(trial) for trial in pair] for pair in pairs]
-        return tuple(json.dumps([duel, {"prefers": 0}]) for duel in duels if None not in duel)
+        duels = [(chart.setting(better), chart.setting(worse)) for better, worse in pairs]
+        return tuple(
+            Answered((better, worse), Preference(0))
+            for better, worse in duels
+            if better is not None and worse is not None
+        )
 
     def _next(self, study: Study, trial: FrozenTrial, chart: _Chart, model: Model) -> Setting | None:
         answers = self._answers(study, chart)
@@ -256,12 +253,12 @@ class _Defended(Search):
 
 def _challenger(
     model: Model,
-    answers: tuple[str, ...],
+    answers: tuple[Answered, ...],
     unbeaten: Sequence[Setting],
     running: Sequence[Setting],
     source: Callable[[], torch.Generator],
 ) -> Setting | None:
-    """Whom the rule pits against the champion; None if it knows nobody new."""
+    """The rule's challenger of the champion; None if it finds no new one."""
     plan, belief, domain = model.plan, model.belief(answers), model.plan.space.domain()
     if unbeaten:
         places = model.points(unbeaten)
@@ -270,15 +267,18 @@ def _challenger(
         champion = Search.around(belief, source(), domain).champion(belief)
     others = model.points(running) if running else champion[:0]
     duels = Data.duels(torch.stack([others, champion.expand_as(others)], -2), torch.ones(len(others)))
-    for weight in _INSISTENCE:
-        expected = anticipated(belief, duels, weight) if running else belief
+
+    def choose(expected: Belief) -> Tensor:
         around = Search.around(expected, source(), domain)
         search = _Defended(around.lanes, around.source, around.warm, domain, champion)
         with torch.no_grad():
-            found = plan.rule.ask(expected, 2, search)[-1]
-        if ((torch.cat([champion, others]) - found).abs().amax(-1) > _SAME).all():
-            return plan.space.natural(found)
-    return None
+            return plan.rule.ask(expected, 2, search)[-1]
+
+    def is_new(found: Tensor) -> bool:
+        return bool(((torch.cat([champion, others]) - found).abs().amax(-1) > _SAME).all())
+
+    found, new = away_from_pending(belief, duels, choose, is_new, _WEIGHTS)
+    return plan.space.natural(found) if new else None
 
 
 def _common(study: Study) -> dict[str, BaseDistribution]:
@@ -298,7 +298,7 @@ def _preferential(study: Study) -> "PreferentialStudy":
 
 
 def _running(study: Study, trial: FrozenTrial, chart: _Chart) -> list[Setting]:
-    """What the other trials that are not finished try."""
+    """Settings of the other unfinished trials."""
     others = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
     settings = [chart.setting(other) for other in others if other.number != trial.number]
     return [setting for setting in settings if setting is not None]
@@ -306,9 +306,11 @@ def _running(study: Study, trial: FrozenTrial, chart: _Chart) -> list[Setting]:
 
 def _checked_value(trial: FrozenTrial, values: Sequence[float] | None) -> int:
     if values is None or len(values) != 1 or values[0] not in (0, 1):
-        raise ValueError(
-            f"objective of trial {trial.number} must be 0 or 1; got {values}. "
-            "Return True or False from it, and start a new study: this one keeps the value."
+        raise Refused(
+            f"objective of trial {trial.number}",
+            "be 0 or 1",
+            values,
+            "Return True or False from it, and start a new study: this one keeps the value.",
         )
     return int(values[0])
 
@@ -325,20 +327,20 @@ def _parameter(kind: BaseDistribution) -> Real | Integer | Choice:
 
 
 def _grid(kind: Any) -> tuple[Any, Any, Any]:
-    """First and last of the numbers that Optuna stores for a parameter with steps, and the step."""
+    """First and last number that Optuna stores for a parameter with steps, and the step."""
     if isinstance(kind, CategoricalDistribution):
         return 0, len(kind.choices) - 1, 1
-    return 0 if kind.log else kind.low, kind.high, kind.step  # in logarithms, numbers count as they are
+    return 0 if kind.log else kind.low, kind.high, kind.step  # logarithmic ones are not renumbered
 
 
-def _counted(kind: BaseDistribution, stored: float | int) -> float | int:
+def _numbered(kind: BaseDistribution, stored: float | int) -> float | int:
     if isinstance(kind, FloatDistribution) and kind.step is None:
         return stored
     low, _, step = _grid(kind)
     return round((stored - low) / step)
 
 
-def _uncounted(kind: BaseDistribution, counted: float | int) -> float | int:
+def _unnumbered(kind: BaseDistribution, counted: float | int) -> float | int:
     if isinstance(kind, FloatDistribution) and kind.step is None:
         return counted
     low, high, step = _grid(kind)

@@ -1,4 +1,4 @@
-"""A study over two of its parameters at a time, or along its only one."""
+"""A study over pairs of parameters, or along its only one."""
 
 from typing import Any
 
@@ -9,28 +9,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from askwise.normal import deviation
+from askwise.model import Decomposition, decompose
+from askwise.numerics import deviation
 from askwise.plots.planes import Plane
 from askwise.plots.scene import Scene
 from askwise.plots.style import BAND, BLUE, INK, ORANGE, STYLE, legend_below
-from askwise.questions import Setting
+from askwise.space import Setting
 from askwise.study import Study
-from askwise.uncertainty import Decomposition, decompose
-
-__all__ = ["study_maps", "study_uncertainty"]
 
 _PAIRS = 3
-_WIDE = 90  # letters that fit above two panels
+_WIDE = 90  # characters that fit above two panels
 _MEAN = "expected value\n(noise of one answer = 1)"
-_SPREAD = "how unsure that is\n(standard deviation)"
+_SPREAD = "uncertainty\n(standard deviation)"
 
 
 @rc_context(STYLE)
 def study_maps(study: Study, context: Setting | None = None) -> Figure:
     """Mean of f and its standard deviation over pairs of parameters, through the recommended setting.
 
-    At most three pairs: those along which the mean changes most.  Where the constraints are violated
-    the map is hatched.  Marks are the fainter the less they tell of this plane.
+    At most three pairs: those along which the mean changes most.  Infeasible regions are hatched.  Marks
+    fade with their distance from the plane, by prior correlation.
     """
     scene = Scene.of(study, context)
     pairs = scene.pairs[:_PAIRS]
@@ -54,19 +52,19 @@ def study_maps(study: Study, context: Setting | None = None) -> Figure:
 
 @rc_context(STYLE)
 def study_uncertainty(study: Study, context: Setting | None = None) -> Figure:
-    """Doubt about the next answer, split into what more answers would remove and what they would not.
+    """Uncertainty about the next answer, split into its epistemic and its aleatoric part.
 
-    About a yes, or about a duel with the recommended setting, as a variance (at most 1/4), over the two
-    parameters along which the mean of f changes most.
+    Of a yes, or of a duel with the recommended setting, as a variance (at most 1/4), over the two parameters
+    along which the mean of f changes most.
     """
     scene = Scene.of(study, context)
     plane = Plane.of(scene, scene.pairs[0])
 
-    def doubt(x: Float[Tensor, "q d"]) -> Decomposition:
+    def uncertainty(x: Float[Tensor, "q d"]) -> Decomposition:
         return decompose(scene.belief, x, scene.best.expand_as(x) if scene.compares else None)
 
-    epistemic = plane.values(lambda x: doubt(x).epistemic)
-    aleatoric = plane.values(lambda x: doubt(x).aleatoric)
+    epistemic = plane.values(lambda x: uncertainty(x).epistemic)
+    aleatoric = plane.values(lambda x: uncertainty(x).aleatoric)
     if len(plane.scales) == 1:
         figure = Figure(figsize=(6.2, 4.4), layout="constrained")
         axes = [figure.subplots()]
@@ -75,28 +73,28 @@ def study_uncertainty(study: Study, context: Setting | None = None) -> Figure:
     else:
         figure = Figure(figsize=(8.6, 3.9), layout="constrained")
         axes = list(figure.subplots(1, 2))
-        titles = ("epistemic: more answers remove it", "aleatoric: it stays")
+        titles = ("epistemic: more answers reduce it", "aleatoric: irreducible")
         for axis, part, title in zip(axes, (epistemic, aleatoric), titles, strict=True):
             plane.label(figure, axis, plane.draw(axis, part, (0.0, _top(part))), "variance")
             axis.set_title(title)
-    there = doubt(scene.best[None])
+    there = uncertainty(scene.best[None])
     for axis in axes:
         plane.mark_asked(axis)
         plane.mark_best(axis, there.epistemic + there.aleatoric)
     of = "a duel with the recommended setting" if scene.compares else "a yes/no answer"
-    scene.head(figure, plane.held(f"doubt about {of}", _WIDE))
+    scene.head(figure, plane.held(f"uncertainty about {of}", _WIDE))
     legend_below(figure, axes[:1], 2 if len(axes) == 1 else 4)
     return figure
 
 
 def _stacked(axis: Axes, plane: Plane, epistemic: Tensor, aleatoric: Tensor) -> None:
-    """The two parts one on top of the other: together they are all the doubt."""
+    """The two parts stacked: together they are the total uncertainty."""
     (scale,) = plane.scales
     total = epistemic + aleatoric
     plane.draw(axis, total)
     parts = (
-        (torch.zeros_like(total), aleatoric, ORANGE, "aleatoric: it stays", "..."),
-        (aleatoric, total, BLUE, "epistemic: more answers remove it", ""),
+        (torch.zeros_like(total), aleatoric, ORANGE, "aleatoric: irreducible", "..."),
+        (aleatoric, total, BLUE, "epistemic: more answers reduce it", ""),
     )
     for low, high, colour, label, pattern in parts:
         look: dict[str, Any] = {"color": colour, "alpha": 0.45, "label": label, "hatch": pattern}

@@ -12,14 +12,13 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from askwise.plots.scales import SIDES, Scale, shown
-from askwise.plots.scene import Scene, Verdict
+from askwise.plots.scene import Scene
 from askwise.plots.style import INK, SKY, hatch, hatch_spans
-
-__all__ = ["Plane"]
+from askwise.study import Verdict
 
 _CELLS, _POINTS = 80, 201
-_LINE = 46  # letters that fit above a narrow panel
-_MARGIN = 0.16  # of the range of a curve, above and below it, half of which is for the marks
+_LINE = 46  # characters that fit above a narrow panel
+_MARGIN = 0.16  # share of a curve's range left free above and below it, for the marks
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Plane:
         return cls(scene, scales, scene.along(scales, scene.best if through is None else through))
 
     def held(self, before: str = "", width: int = _LINE) -> str:
-        """At which values the parameters are that are not drawn, after other words; in lines of a title."""
+        """The values of the parameters that are not drawn, wrapped for a title, after other words."""
         drawn = {scale.name for scale in self.scales}
         point = self.points.reshape(-1, self.points.shape[-1])[0]
         others = {
@@ -50,7 +49,7 @@ class Plane:
         return textwrap.fill(whole, width, break_long_words=False, break_on_hyphens=False)
 
     def values(self, values: Callable[[Tensor], Tensor]) -> Float[Tensor, "*grid"]:
-        """Values [q] of points [q, d] here; nan where the constraints are violated."""
+        """Values [q] of points [q, d]; nan where infeasible."""
         return self.scene.over(self.points, values)
 
     def draw(
@@ -60,7 +59,7 @@ class Plane:
         limits: tuple[float, float] | None = None,
         reach: Float[Tensor, "*grid"] | None = None,
     ) -> QuadMesh | None:
-        """The map; None for a curve, which may have a band around it."""
+        """Draw a map, which is returned, or a curve with a band around it."""
         for scale, which in zip(self.scales, SIDES, strict=False):
             scale.dress(axis, which)
         if len(self.scales) == 1:
@@ -72,14 +71,14 @@ class Plane:
         return axis.pcolormesh(*grid, cmap="cividis", vmin=low, vmax=high, rasterized=True)
 
     def label(self, figure: Figure, axes: Axes | Sequence[Axes], image: QuadMesh | None, text: str) -> None:
-        """Say what the colours mean, or the height of the curve."""
+        """Label the colour bar, or the y axis of a curve."""
         if image is not None:
             figure.colorbar(image, ax=axes, label=text, pad=0.02)
         for axis in () if image is not None else [axes] if isinstance(axes, Axes) else axes:
             axis.set_ylabel(text)
 
     def mark_asked(self, axis: Axes) -> None:
-        """What was asked about; along a curve the good above it, all else below."""
+        """Mark the settings asked about; along a curve good ones above it, others below."""
         low, high = axis.get_ylim()
         inset = (high - low) * _MARGIN / (1 + 2 * _MARGIN) / 2
         heights: dict[Verdict, float]
@@ -87,13 +86,13 @@ class Plane:
         self.scene.mark_asked(axis, self.scales, heights if len(self.scales) == 1 else None)
 
     def mark_best(self, axis: Axes, height: float | Tensor) -> None:
-        """The recommended setting; ``height`` is for curves."""
+        """Mark the recommended setting; ``height`` is for curves."""
         self.scene.mark_best(axis, self.scales, float(height) if len(self.scales) == 1 else None)
 
     def _curve(self, axis: Axes, values: Tensor, reach: Tensor | None) -> None:
         (scale,) = self.scales
         low, high = (values, values) if reach is None else (values - reach, values + reach)
-        label = "" if reach is None else "95% of the belief"
+        label = "" if reach is None else "95% credible band"
         if scale.discrete:
             axis.vlines(scale.at, low, high, color=SKY, lw=7, label=label)
             axis.plot(scale.at, values, "_", color=INK, ms=12, mew=2)

@@ -1,4 +1,4 @@
-"""A study in time: what was answered, and what that was good for."""
+"""A study over time: the answers, and what they achieved."""
 
 import math
 from collections.abc import Sequence
@@ -13,25 +13,32 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, PercentFormatter
 from torch import Tensor
 
-from askwise.advice import Outlook, best, outlook, probability_of_best
-from askwise.domain import Domain
+from askwise.errors import Refused
 from askwise.plots.scales import shown
-from askwise.plots.scene import verdicts
 from askwise.plots.style import BLUE, GREY, INK, RED, STYLE, message
-from askwise.questions import Model, Setting, Situation, next_question
-from askwise.state import Entry, State
-from askwise.study import Study
+from askwise.space import Domain, Setting
+from askwise.study import (
+    Entry,
+    Model,
+    Outlook,
+    Situation,
+    State,
+    Study,
+    best,
+    labels,
+    next_question,
+    outlook,
+    probability_of_best,
+)
 
-__all__ = ["study_progress"]
-
-_EVERY, _MOST = 5, 8  # answers from one belief to the next, unless there would be more beliefs than this
-_SAME = 0.02  # settings this near to the recommended one in every parameter, in shares of its range, are it
-_FAST = 20  # ratio of times beyond which they are drawn by their logarithms
+_EVERY, _MOST = 5, 8  # answers between checkpoints, and the largest number of checkpoints
+_SAME = 0.02  # settings this close to the recommended one, in shares of the range, count as the same
+_FAST = 20  # ratio of response times beyond which their axis is logarithmic
 
 
 @dataclass(frozen=True)
 class _Checkpoint:
-    """What was known after some answers."""
+    """What was known after some of the answers."""
 
     question: int
     sure: float
@@ -41,26 +48,27 @@ class _Checkpoint:
 
 @rc_context(STYLE)
 def study_progress(study: Study, context: Setting | None = None) -> Figure:
-    """How sure the recommended setting was, what was left to gain, and the answers, over the questions.
+    """Confidence in the recommended setting, expected regret and gain, and the answers, question by question.
 
-    Above, the probability that the setting recommended at the time was the best of all that were asked
-    about (those within 2% of the range of each parameter are taken for it); then by how much the best
-    setting was expected to be better than it, and by how much the next answer was expected to help, in
-    units of the noise of one answer.  In a study with contexts, for one of them: by default the last.
+    Top: the probability that the setting recommended at the time was the best of all settings asked about
+    (those within 2% of the range of each parameter count as the same).  Then its expected regret, and the
+    expected gain of the next answer, in units of the noise of one answer.  With contexts, for one of them: by
+    default the last.
     """
     entries = study.history()
     if not any(entry.status == "answered" for entry in entries):
-        raise ValueError("study must have answers to be drawn; got none. Ask and tell first.")
+        raise Refused("study", "have answers to be drawn", "none", "Ask and tell first.")
     given = _last_context(study, entries) if context is None and study.space.contexts else context
     points = _checkpoints(study, entries, given)
     timed = any(entry.seconds is not None for entry in entries)
     ratios = (3, 3, 2, 2) if timed else (3, 3, 2)
     figure = Figure(figsize=(7, 7.4 if timed else 6), layout="constrained")
     sure, left, answers, *times = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
-    missing = "" if points else _missing(study)
-    _sureness(sure, points, missing)
-    _prospects(left, points, missing)
-    _answers(answers, entries, study.feedback)
+    needs = study.plan.kind.needs(study.plan.initial)
+    missing = "" if points else f"no model yet: it takes {needs}"
+    _confidence(sure, points, missing)
+    _improvements(left, points, missing)
+    _answers(answers, entries, study)
     for axis in times:
         _times(axis, entries)
     last = (answers, *times)[-1]
@@ -79,17 +87,17 @@ def _last_context(study: Study, entries: Sequence[Entry]) -> Setting:
 
 
 def _checkpoints(study: Study, entries: Sequence[Entry], context: Setting | None) -> list[_Checkpoint]:
-    """What was known after 5, 10, .. answers and after all, as soon as there was a model."""
+    """Checkpoints after 5, 10, .. answers and after all, from the first model on."""
     plan, model, domain = study.plan, study.model, study.space.domain(context)
     state = State({entry.id: entry for entry in entries})
-    answered = state.answered()
+    answered = state.having("answered")
     answers = Situation.of(state, context).answers
     rivals = _asked_settings(model, answered, domain)
     step = _EVERY * math.ceil(len(answers) / (_EVERY * _MOST))
     points = []
     for count in sorted({*range(step, len(answers), step), len(answers)}):
         known = answers[:count]
-        if count < plan.initial or not model.heard_both(model.data(known)):
+        if count < plan.initial or not model.is_ready(known):
             continue
         belief, (_, prior) = model.belief(known), model.prepared(known)
         at_best = plan.space.unit(best(belief, plan, domain).params)[None]
@@ -105,31 +113,26 @@ def _checkpoints(study: Study, entries: Sequence[Entry], context: Setting | None
 
 
 def _asked_settings(model: Model, answered: Sequence[Entry], domain: Domain | None) -> Float[Tensor, "k d"]:
-    """All different settings that were asked about, in this context."""
+    """The distinct settings asked about, in this context."""
     points = model.points([option for entry in answered for option in entry.options])
     return (points if domain is None else domain.snapped(points)).unique(dim=0)
 
 
-def _missing(study: Study) -> str:
-    needs = "a yes and a no" if study.feedback == "binary" else f"{study.plan.initial} answers"
-    return f"no model yet: it takes {needs}"
-
-
-def _sureness(axis: Axes, points: Sequence[_Checkpoint], missing: str) -> None:
+def _confidence(axis: Axes, points: Sequence[_Checkpoint], missing: str) -> None:
     axis.plot([p.question for p in points], [p.sure for p in points], "o-", color=INK, ms=5, lw=1.6)
-    axis.set(ylim=(-0.03, 1.03), ylabel="probability that\nno setting asked\nso far is better")
+    axis.set(ylim=(-0.03, 1.03), ylabel="probability that\nno setting asked\nabout is better")
     axis.yaxis.set_major_formatter(PercentFormatter(1))
     if not points:
         axis.set_yticks(())
         message(axis, missing)
 
 
-def _prospects(axis: Axes, points: Sequence[_Checkpoint], missing: str) -> None:
+def _improvements(axis: Axes, points: Sequence[_Checkpoint], missing: str) -> None:
     x = [p.question for p in points]
-    short, gain = ([getattr(p.look, name) for p in points] for name in ("shortfall", "gain"))
-    axis.plot(x, short, "o-", color=RED, ms=5, lw=1.6, label="of the best setting over the recommended one")
-    axis.plot(x, gain, "s--", color=BLUE, ms=5, lw=1.6, label="by the next answer")
-    axis.set_ylabel("expected gain\n(noise of one\nanswer = 1)")
+    short, gain = ([getattr(p.look, name) for p in points] for name in ("regret", "gain"))
+    axis.plot(x, short, "o-", color=RED, ms=5, lw=1.6, label="expected regret of the recommended setting")
+    axis.plot(x, gain, "s--", color=BLUE, ms=5, lw=1.6, label="expected gain by the next answer")
+    axis.set_ylabel("improvement\n(noise of one\nanswer = 1)")
     axis.set_ylim(0, 1.08 * max([*short, *gain, 1e-3]))
     if points:
         axis.legend(loc="lower left", bbox_to_anchor=(0, 0.98), ncols=2, borderaxespad=0)
@@ -138,11 +141,12 @@ def _prospects(axis: Axes, points: Sequence[_Checkpoint], missing: str) -> None:
         message(axis, missing)
 
 
-def _answers(axis: Axes, entries: Sequence[Entry], feedback: str) -> None:
-    """Each question as a mark in the row of what became of it."""
-    found = [(entry.id, row) for entry in entries for row in _rows(entry, feedback)]
-    options = range(max(len(entry.options) for entry in entries))
-    always = ["yes", "no"] if feedback == "binary" else [_shown(option) for option in options]
+def _answers(axis: Axes, entries: Sequence[Entry], study: Study) -> None:
+    """Each question as a mark in the row of its status."""
+    kind = study.plan.kind
+    names = [f"option {label}" for label in labels(study.size)] if kind.compares else [kind.words["good"]]
+    found = [(entry.id, row) for entry in entries for row in _rows(entry, study, names)]
+    always = names if kind.compares else [kind.words["good"], kind.words["bad"]]
     more = ["can't decide", "skipped", "voided", "expired", "open"]
     rows = always + [row for row in more if any(row == other for _, other in found)]
     size = min(5.5, max(3.0, 330 / len(entries)))
@@ -150,7 +154,7 @@ def _answers(axis: Axes, entries: Sequence[Entry], feedback: str) -> None:
         look = _LOOKS.get(row, {"marker": "o", "mfc": INK, "mec": INK})
         places = [question for question, other in found if other == row]
         axis.plot(places, [height] * len(places), ls="none", ms=size, clip_on=False, **look)
-    axis.set(ylim=(len(rows) - 0.4, -0.6), ylabel="preferred" if feedback != "binary" else "answers")
+    axis.set(ylim=(len(rows) - 0.4, -0.6), ylabel="preferred" if kind.compares else "answers")
     axis.set_yticks(range(len(rows)), rows)
     axis.grid(axis="y", color="#e5e5e5", lw=0.8)
     axis.set_axisbelow(True)
@@ -166,18 +170,14 @@ _LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def _rows(entry: Entry, feedback: str) -> list[str]:
-    """Where the question belongs; an answer by pairs may leave several options unbeaten."""
-    if entry.status != "answered":
+def _rows(entry: Entry, study: Study, names: Sequence[str]) -> list[str]:
+    """Rows of a question; pairwise answers may leave several options unbeaten."""
+    if entry.status != "answered" or entry.answer is None:
         return [entry.status]
-    said = verdicts(entry)
-    if feedback == "binary" and said[0] != "undecided":
-        return ["yes" if said[0] == "good" else "no"]
-    return [_shown(option) for option, verdict in enumerate(said) if verdict == "good"] or ["can't decide"]
-
-
-def _shown(option: int) -> str:
-    return f"option {chr(65 + option)}"
+    said = entry.answer.verdicts(len(entry.options))
+    if not study.plan.kind.compares:
+        return [study.plan.kind.words[said[0]]]
+    return [name for name, verdict in zip(names, said, strict=True) if verdict == "good"] or ["can't decide"]
 
 
 def _times(axis: Axes, entries: Sequence[Entry]) -> None:

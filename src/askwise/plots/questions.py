@@ -1,4 +1,4 @@
-"""What a rule asks after some answers, and why."""
+"""What a rule asks next, and why."""
 
 from collections.abc import Iterable
 
@@ -8,23 +8,21 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from askwise.belief import Belief
+from askwise.model import Belief
 from askwise.plots.style import GREY, INK, STYLE, band, legend_below, look, mark, member_name
 from askwise.plots.trace import asked, grid
 from askwise.rules import Rule
-
-__all__ = ["question"]
 
 _OTHERS = 12
 
 
 @rc_context(STYLE)
 def question(belief: Belief, rule: Rule, m: int, seed: int = 0) -> Figure:
-    """What a rule asks after some answers, and why.
+    """What a rule asks next, and why.
 
-    Above, what is believed of f, with the points asked about; then the answers so far; below, the
-    score that the rule maximises.  A rule that maximises draws of f shows those above, and below what
-    it asks with other seeds.
+    Top: the posterior of f and the query; middle: the answers so far; bottom: the score that the rule
+    maximises.  A rule that maximises draws of f shows these at the top, and at the bottom its queries with
+    other seeds.
     """
     x = grid(belief)
     line = x[:, 0]
@@ -60,7 +58,7 @@ def _headline(rule: Rule, m: int) -> str:
 
 
 def _answer_rows(axis: Axes, belief: Belief) -> None:
-    """Each answer on a row of its own, the first at the top; a tie is a line without a winner."""
+    """One row per answer, the first at the top; a tie is a line without a winner."""
     data = belief.data
     duels = bool((data.second >= 0).any())
     good, bad = ("won", "lost") if duels else ("yes", "no")

@@ -1,9 +1,9 @@
-"""What the figures of a study are drawn from."""
+"""The data behind the figures of a study."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -11,38 +11,28 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from askwise.answers import Answer
-from askwise.belief import Belief
-from askwise.domain import Domain
-from askwise.parameters import Choice, Fixed
+from askwise.errors import Refused
+from askwise.model import Belief
 from askwise.plots.scales import SIDES, Scale, scale, shown
 from askwise.plots.style import GREY, INK, RED
-from askwise.space import Space
-from askwise.state import Entry
-from askwise.study import Study
+from askwise.space import Domain, Setting, Space
+from askwise.study import Study, Verdict
 
-__all__ = ["Asked", "Scene", "Verdict", "verdicts"]
-
-Verdict = Literal["good", "bad", "undecided"]
-_WORDS = {
-    "binary": {"good": "yes", "bad": "no", "undecided": "can't decide"},
-    "duel": {"good": "preferred", "bad": "not preferred", "undecided": "can't decide"},
-}
 _LOOKS: dict[Verdict, dict[str, Any]] = {
     "good": {"marker": "o", "facecolor": INK, "edgecolor": "white"},
     "bad": {"marker": "o", "facecolor": "white", "edgecolor": INK},
     "undecided": {"marker": "D", "facecolor": GREY, "edgecolor": "white"},
 }
-_COARSE = 12  # values of each parameter by which those that matter most are found
-_FAR = 0.9  # marks that are fainter than this are explained
-_FAINT = 0.15  # how strong a mark is that is far away from what is drawn
+_COARSE = 12  # values per parameter, to find the parameters that matter most
+_FAR = 0.9  # the legend explains marks that are fainter than this
+_FAINT = 0.15  # opacity of a mark that is far away
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A setting that was asked about, and what was said of it."""
+    """A setting that was asked about, and what the answer says of it."""
 
-    setting: Mapping[str, Any]
+    setting: Setting
     point: Float[Tensor, " d"]
     verdict: Verdict
 
@@ -57,19 +47,19 @@ class Scene:
     domain: Domain | None
     best: Float[Tensor, " d"]
     """The recommended setting."""
-    params: Mapping[str, Any]
+    params: Setting
     """The same in natural units."""
     asked: Sequence[Asked]
 
     @classmethod
-    def of(cls, study: Study, context: Mapping[str, Any] | None) -> "Scene":
-        """The scene after all answers, or an error that says which are missing."""
+    def of(cls, study: Study, context: Setting | None) -> "Scene":
+        """The scene after all answers; refused while answers are missing."""
         domain = study.space.domain(context)
         asked = [
             Asked(option, study.model.points([option])[0], verdict)
             for entry in study.history()
-            if entry.status == "answered"
-            for option, verdict in zip(entry.options, verdicts(entry), strict=True)
+            if entry.status == "answered" and entry.answer is not None
+            for option, verdict in zip(entry.options, entry.answer.verdicts(len(entry.options)), strict=True)
         ]
         _check_answers(study, asked)
         best = study.best(context).params
@@ -83,7 +73,7 @@ class Scene:
     @property
     def compares(self) -> bool:
         """Whether settings are compared with each other."""
-        return self.study.feedback != "binary"
+        return self.study.plan.kind.compares
 
     @property
     def free(self) -> list[str]:
@@ -91,28 +81,28 @@ class Scene:
         return [
             name
             for name, parameter in self.space.parameters.items()
-            if not parameter.context and not isinstance(parameter, Fixed)
+            if not parameter.context and parameter.width
         ]
 
     @property
     def pairs(self) -> list[tuple[str, ...]]:
-        """Two parameters to draw over, those first along which the mean of f changes most.
+        """Pairs of parameters to draw over, sorted by how much the mean of f changes along them.
 
-        Numbers are preferred to choices; a single parameter is alone.
+        Choices come last; a single parameter is alone.
         """
-        numbers = [name for name in self.free if not isinstance(self.space.parameters[name], Choice)]
+        numbers = [name for name in self.free if not self.space.parameters[name].one_hot]
         names = numbers if len(numbers) > 1 else numbers + [name for name in self.free if name not in numbers]
         if len(names) == 1:
             return [(names[0],)]
         return sorted(itertools.combinations(names, 2), key=self._change, reverse=True)
 
     def scales(self, names: Sequence[str], count: int) -> list[Scale]:
-        """Axes of these parameters; two of them have cells."""
+        """Axes of these parameters; two of them form cells."""
         return [scale(self.space, name, count, cells=len(names) > 1) for name in names]
 
     def along(self, scales: Sequence[Scale], through: Float[Tensor, " d"]) -> Float[Tensor, "*grid d"]:
-        """Settings along these parameters through a setting: [first], or [second, first] as images are."""
-        counts = [len(one.values) for one in reversed(scales)]
+        """Settings along these parameters through one setting: [first], or [second, first] as in images."""
+        counts = [len(one.axis.values) for one in reversed(scales)]
         points = through.expand(*counts, -1).clone()
         for back, one in enumerate(scales):
             places = one.places
@@ -122,25 +112,25 @@ class Scene:
     def over(
         self, points: Float[Tensor, "*grid d"], values: Callable[[Tensor], Tensor]
     ) -> Float[Tensor, "*grid"]:
-        """Values [q] of points [q, d] at each of these; nan where the constraints are violated."""
+        """Values [q] of points [q, d] on a grid; nan where infeasible."""
         with torch.no_grad():
             found = values(points.reshape(-1, points.shape[-1])).reshape(points.shape[:-1])
         return found.masked_fill(~self.allowed(points), torch.nan)
 
     def allowed(self, points: Float[Tensor, "*grid d"]) -> Bool[Tensor, "*grid"]:
-        """Whether points satisfy the constraints."""
+        """Whether points are feasible."""
         if self.domain is None or not self.domain.constrained:
             return torch.ones(points.shape[:-1], dtype=torch.bool)
         return self.domain.feasible(points)
 
     def moments(self, x: Float[Tensor, "q d"]) -> tuple[Float[Tensor, " q"], Float[Tensor, " q"]]:
-        """Mean and variance of f, or of its advantage over the recommended setting."""
+        """Mean and variance of f, or of its lead over the recommended setting."""
         if self.compares:
             return self.belief.difference(x, self.best.expand_as(x))
         return self.belief.moments(x)
 
     def nearness(self, scales: Sequence[Scale]) -> Float[Tensor, " n"]:
-        """Correlation, by the prior, of what was asked about with its image on the slice through the best."""
+        """Prior correlation of each setting asked about with its projection onto the slice."""
         points = torch.stack([one.point for one in self.asked])
         images = self.best.repeat(len(points), 1)
         columns = [column for one in scales for column in one.columns]
@@ -152,9 +142,9 @@ class Scene:
     def mark_asked(
         self, axis: Axes, scales: Sequence[Scale], heights: Mapping[Verdict, float] | None
     ) -> None:
-        """Mark what was asked about, the stronger the nearer; in one dimension at these heights."""
+        """Mark the settings asked about, opaque where near; in one dimension at these heights."""
         strength = (_FAINT + (1 - _FAINT) * self.nearness(scales)).tolist()
-        words = _WORDS["duel" if self.compares else "binary"]
+        words = self.study.plan.kind.words
         positions = [
             one.scattered([asked.setting[one.name] for asked in self.asked], side)
             for one, side in zip(scales, SIDES, strict=False)
@@ -189,7 +179,7 @@ class Scene:
         axis.plot([x], [y], "*", clip_on=False, zorder=6, label="recommended setting", **look)
 
     def head(self, figure: Figure, text: str = "") -> None:
-        """Say what the figure is about, and in which context."""
+        """Title: what the figure shows, and in which context."""
         given = f"for {shown(self.space, self.context)}" if self.context else ""
         if text or given:
             whole = ", ".join(part for part in (text, given) if part)
@@ -201,24 +191,11 @@ class Scene:
         return float(known.max() - known.min()) if len(known) else 0.0
 
 
-def verdicts(entry: Entry) -> list[Verdict]:
-    """What an answer says of each option: better than all it was compared with, or not, or nothing."""
-    answer: Answer = entry.answer or {}
-    count = len(entry.options)
-    if "yes" in answer:
-        return ["good" if answer["yes"] else "bad"]
-    if "prefers" in answer or "ranking" in answer:
-        top = answer["prefers"] if "prefers" in answer else answer["ranking"][0]
-        return ["good" if option == top else "bad" for option in range(count)]
-    better, worse = ({pair[side] for pair in answer.get("pairs", ())} for side in (0, 1))
-    return [
-        "bad" if option in worse else "good" if option in better else "undecided" for option in range(count)
-    ]
-
-
 def _check_answers(study: Study, asked: Sequence[Asked]) -> None:
     if not asked:
-        raise ValueError("study must have answers to be drawn; got none. Ask and tell first.")
-    yes, no = (sum(one.verdict == verdict for one in asked) for verdict in ("good", "bad"))
-    if study.feedback == "binary" and not (yes and no):
-        raise ValueError(f"study must have a yes and a no; got {yes} yes and {no} no. Ask and tell on.")
+        raise Refused("study", "have answers to be drawn", "none", "Ask and tell first.")
+    kind = study.plan.kind
+    if not kind.has_both_outcomes(study.belief().data):
+        good, bad = (sum(one.verdict == verdict for one in asked) for verdict in ("good", "bad"))
+        got = f"{good} {kind.words['good']} and {bad} {kind.words['bad']}"
+        raise Refused("study", f"have {kind.needs(study.plan.initial)}", got, "Ask and tell on.")

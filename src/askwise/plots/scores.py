@@ -1,4 +1,4 @@
-"""Why a study asks what it asks next."""
+"""The score by which a study chooses its next query."""
 
 import copy
 import math
@@ -14,24 +14,21 @@ from askwise.plots.planes import Plane
 from askwise.plots.scales import SIDES
 from askwise.plots.scene import Scene
 from askwise.plots.style import STYLE, legend_below, mark, member_name, message
-from askwise.plots.trace import Trace, overheard
-from askwise.questions import Setting, Situation, next_question
-from askwise.state import Entry, State
-from askwise.study import Study
+from askwise.plots.trace import Trace, Watched
+from askwise.space import Setting
+from askwise.study import Entry, Situation, State, Study, next_question
 
-__all__ = ["study_score"]
-
-_MOST = 4  # members whose moves are drawn
+_MOST = 4  # members for which the score is drawn
 _NEAR = 1e-3  # in shares of the range
-_DEPTH = 3  # how far down a score is drawn, in units of the range of its better half
+_DEPTH = 3  # depth to which a score is drawn, in units of the range of its better half
 
 
 @rc_context(STYLE)
 def study_score(study: Study, context: Setting | None = None) -> Figure:
-    """The score by which the next question is chosen, as one of its members moves, and the question.
+    """The score that the next query maximises, as one of its members moves, and the query.
 
     Over the two parameters along which the mean of f changes most; the others are as in the member that
-    moves.  Nothing is asked: an open question is drawn as it is, else the one that would come next.
+    moves.  Nothing is asked: an open question is drawn, or else the one that would come next.
     """
     scene = Scene.of(study, context)
     trace = _trace(scene)
@@ -53,7 +50,7 @@ def study_score(study: Study, context: Setting | None = None) -> Figure:
 
 
 def _score(figure: Figure, axis: Axes, plane: Plane, trace: Trace, member: int) -> None:
-    values = _above_the_abyss(plane.values(lambda x: trace.score(member, x)))
+    values = _clipped(plane.values(lambda x: trace.score(member, x)))
     plane.label(figure, axis, plane.draw(axis, values), "score")
     count = len(trace.points)
     axis.set_title(plane.held(f"as {member_name(member, count)} moves" if count > 1 else ""))
@@ -64,7 +61,7 @@ def _score(figure: Figure, axis: Axes, plane: Plane, trace: Trace, member: int) 
 
 
 def _no_score(axis: Axes, plane: Plane, trace: Trace) -> None:
-    """The question alone, and in words why there is no score."""
+    """The query alone, and why there is no score."""
     for scale, which in zip(plane.scales, SIDES, strict=False):
         scale.dress(axis, which)
     if len(plane.scales) == 1:
@@ -73,13 +70,13 @@ def _no_score(axis: Axes, plane: Plane, trace: Trace) -> None:
         axis,
         "no score: the rule asks\nwhere draws of f are highest"
         if trace.steps
-        else "no score: this question\nis drawn at random",
+        else "no score: the model\ndid not choose this question",
     )
     _mark_members(axis, plane, trace, [0.12] * len(trace.points))
 
 
 def _mark_members(axis: Axes, plane: Plane, trace: Trace, heights: list[float]) -> None:
-    """The question; hollow are members that differ from the plane in parameters that are not drawn."""
+    """Mark the query; members off the plane are hollow."""
     count, columns = len(trace.points), {column for scale in plane.scales for column in scale.columns}
     others = [column for column in range(trace.points.shape[-1]) if column not in columns]
     through = plane.points.reshape(-1, trace.points.shape[-1])[0]
@@ -91,8 +88,8 @@ def _mark_members(axis: Axes, plane: Plane, trace: Trace, heights: list[float]) 
         mark(axis, member, x, more[0] if more else height, label, hollow=off)
 
 
-def _above_the_abyss(values: Tensor) -> Tensor:
-    """Values none of which is so low, as a logarithm may be, that all others look the same."""
+def _clipped(values: Tensor) -> Tensor:
+    """Values clipped from below, since a logarithm may dwarf all other differences."""
     known = values[values.isfinite()]
     if not len(known):
         return values
@@ -101,21 +98,21 @@ def _above_the_abyss(values: Tensor) -> Tensor:
 
 
 def _trace(scene: Scene) -> Trace:
-    """What is asked next, as the study would choose it, and the searches that lead there."""
+    """The next query, as the study would choose it, and the searches that lead to it."""
     study, given = scene.study, scene.context or None
     entries = study.history()
     waiting = _waiting(entries, given)
     known = {entry.id: entry for entry in entries if waiting is None or entry.id < waiting.id}
-    rule, steps = overheard(study.rule)
+    rule = Watched(study.rule)
     model = copy.copy(study.model)
     model.plan = replace(study.plan, rule=rule)  # what it has learned does not depend on the rule
     options, order = next_question(model, Situation.of(State(known), given))
     members = [options[order.index(member)] for member in range(len(order))]
-    return Trace(model.points(members if waiting is None else waiting.members), steps)
+    return Trace(model.points(members if waiting is None else waiting.members), rule.steps)
 
 
 def _waiting(entries: list[Entry], context: Setting | None) -> Entry | None:
-    """The question that would be asked again."""
+    """The question that would be shown again."""
     here = [entry for entry in entries if (entry.context or None) == context]
     still = [entry for entry in here if entry.status == "open" and entry.participant is None]
     return next(iter(still + [entry for entry in here if entry.status == "expired"]), None)

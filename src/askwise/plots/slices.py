@@ -8,27 +8,25 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from askwise.normal import deviation, ndtr, success_probability
+from askwise.numerics import deviation, ndtr, success_probability
 from askwise.plots.scales import Scale
 from askwise.plots.scene import Scene
 from askwise.plots.style import BAND, GREY, INK, SKY, STYLE, hatch_spans, legend_below
-from askwise.questions import Setting
+from askwise.space import Setting
 from askwise.study import Study
-
-__all__ = ["study_slices"]
 
 _POINTS = 201
 _COLUMNS = 3
-_RIM = 0.07  # how far above and below the rates the answers are
+_RIM = 0.07  # distance of the answers above and below the rates
 
 
 @rc_context(STYLE)
 def study_slices(study: Study, context: Setting | None = None) -> Figure:
-    """What is expected along each parameter, while the others are as in the recommended setting.
+    """Predictions along each parameter, with the others as in the recommended setting.
 
     For yes/no studies the chance of a yes; else how often a setting would be preferred to the
-    recommended one.  The band holds 95% of the belief.  What was asked about is marked above (yes,
-    preferred) or below (no, not preferred), the fainter the less it tells of this slice.
+    recommended one, with a 95% credible band.  Settings asked about are marked above (yes, preferred) or
+    below (no, not preferred); marks fade with their distance from the slice.
     """
     scene = Scene.of(study, context)
     columns = 2 if len(scene.free) == 4 else min(_COLUMNS, len(scene.free))
@@ -56,10 +54,10 @@ def _slice(axis: Axes, scene: Scene, scale: Scale) -> None:
     if scene.compares:
         axis.axhline(0.5, color=GREY, lw=1, ls=(0, (4, 3)), zorder=1.5)
     if scale.discrete:
-        axis.vlines(scale.at, low, high, color=SKY, lw=7, label="95% of the belief")
+        axis.vlines(scale.at, low, high, color=SKY, lw=7, label="95% credible band")
         axis.plot(scale.at, rate, "_", color=INK, ms=12, mew=2, label="expected")
     else:
-        axis.fill_between(scale.at, low, high, color=SKY, lw=0, label="95% of the belief")
+        axis.fill_between(scale.at, low, high, color=SKY, lw=0, label="95% credible band")
         axis.plot(scale.at, rate, color=INK, lw=1.6, label="expected")
     scene.mark_asked(axis, [scale], {"good": 1 + _RIM, "bad": -_RIM, "undecided": -2 * _RIM})
     star = scene.moments(scene.best[None])

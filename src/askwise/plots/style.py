@@ -1,4 +1,4 @@
-"""How all figures look, and the parts that several of them share."""
+"""The style of all figures, and parts that several of them share."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -9,26 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from askwise.normal import deviation
-
-__all__ = [
-    "BAND",
-    "BLUE",
-    "GREY",
-    "INK",
-    "ORANGE",
-    "RED",
-    "SKY",
-    "STYLE",
-    "band",
-    "hatch",
-    "hatch_spans",
-    "legend_below",
-    "look",
-    "mark",
-    "member_name",
-    "message",
-]
+from askwise.numerics import deviation
 
 STYLE: dict[Any, Any] = {
     "font.size": 9.5,
@@ -40,7 +21,7 @@ STYLE: dict[Any, Any] = {
     "legend.fontsize": 9,
 }
 INK, GREY, SKY, BLUE, RED, ORANGE = "#222222", "#767676", "#cfe3f1", "#0072b2", "#d55e00", "#e69f00"
-BAND = 1.959963984540054  # deviations that hold 95% of a normal
+BAND = 1.959963984540054  # standard deviations of a 95% interval
 _MEMBERS = (
     (BLUE, "*"),
     (RED, "D"),
@@ -53,26 +34,26 @@ _MEMBERS = (
 
 
 def look(member: int) -> tuple[str, str]:
-    """Colour and shape of the mark of a member of a question."""
+    """Colour and shape of the mark of a member of a query."""
     return _MEMBERS[member % len(_MEMBERS)]
 
 
 def member_name(member: int, m: int) -> str:
-    """The name of a member of a question about m points."""
+    """The name of a member of a query about m points."""
     return f"$x_{{{member + 1}}}$" if m > 1 else "$x$"
 
 
 def band(axis: Axes, line: Tensor, mean: Tensor, var: Tensor) -> None:
-    """The mean of f, and 95% of what is believed of it."""
+    """The posterior mean of f with a 95% credible band."""
     reach = BAND * deviation(var)
-    axis.fill_between(line, mean - reach, mean + reach, color=SKY, lw=0, label="95% of the belief about $f$")
+    axis.fill_between(line, mean - reach, mean + reach, color=SKY, lw=0, label="95% credible band of $f$")
     axis.plot(line, mean, color=INK, lw=1.6, label="mean")
 
 
 def mark(
     axis: Axes, member: int, place: float, height: float, label: str | None = None, hollow: bool = False
 ) -> None:
-    """Mark a member of a question."""
+    """Mark a member of a query."""
     colour, shape = look(member)
     inks: dict[str, Any] = {"color": colour, "mec": "white"}
     if hollow:
@@ -91,12 +72,12 @@ def legend_below(figure: Figure, axes: Iterable[Axes], columns: int) -> None:
 
 
 def hatch(axis: Axes) -> None:
-    """Hatch what nothing will be drawn over."""
+    """Hatch the background."""
     axis.patch.set(facecolor="#f2f2f2", hatch="////", edgecolor="#b5b5b5", linewidth=0)
 
 
 def hatch_spans(axis: Axes, edges: Float[Tensor, " e"], allowed: Bool[Tensor, " k"]) -> None:
-    """Hatch the stretches of an axis where the constraints are violated."""
+    """Hatch the infeasible stretches of an axis."""
     start = 0
     for inside, run in groupby(allowed.tolist()):
         end = start + len(list(run))
@@ -107,5 +88,5 @@ def hatch_spans(axis: Axes, edges: Float[Tensor, " e"], allowed: Bool[Tensor, " 
 
 
 def message(axis: Axes, text: str) -> None:
-    """Say in words why there is nothing to draw."""
+    """Say why there is nothing to draw."""
     axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center", va="center", wrap=True)

@@ -1,12 +1,29 @@
-"""Rules for choosing the next question, one a file; dropping in a file is all it takes to add one."""
+"""Acquisition rules, which choose the next query: one per file, registered by its existence.
 
-import importlib
-import pkgutil
+A rule maps a belief to the points to query (`Rule.ask`); `parse` reads its name and settings.  Other packages
+add rules through the entry point ``askwise.rules``.  Names are imported on first use, so that `Asks` is
+available without loading torch.
+"""
 
-from askwise.rules.base import RULES as RULES
-from askwise.rules.base import Asks as Asks
-from askwise.rules.base import Rule as Rule
-from askwise.rules.base import parse as parse
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
-    importlib.import_module(_module.name)
+from askwise.rules.asks import Asks as Asks
+
+if TYPE_CHECKING:
+    from askwise.rules.base import RULES as RULES
+    from askwise.rules.base import Rule as Rule
+    from askwise.rules.base import challenge as challenge
+    from askwise.rules.base import check_size as check_size
+    from askwise.rules.base import incumbent as incumbent
+    from askwise.rules.base import parse as parse
+    from askwise.rules.base import sampled_maxima as sampled_maxima
+
+__all__ = ["RULES", "Asks", "Rule", "challenge", "check_size", "incumbent", "parse", "sampled_maxima"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'askwise.rules' has no attribute {name!r}")
+    base = import_module("askwise.rules.base")
+    return base.registry() if name == "RULES" else getattr(base, name)

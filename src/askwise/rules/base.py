@@ -1,45 +1,33 @@
-"""What a rule is, how it is named, and how its name is read.
-
-A rule is a frozen dataclass in a file of its own; the file's existence registers it.
-"""
+"""The base class of rules, their registry and spelling, and what several rules share."""
 
 import ast
+import pkgutil
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
 from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise import paths
-from askwise.belief import Belief
-from askwise.features import lanes_alike
-from askwise.search import Search
-from askwise.view import Formula
-
-__all__ = ["RULES", "Asks", "Rule", "challenge", "parse", "sampled_maxima", "top_of_data"]
+from askwise import plugins
+from askwise.errors import NotFound, Refused, WrongType
+from askwise.model import Belief, Formula, lane_groups, paths
+from askwise.rules.asks import Asks
+from askwise.search import Search, coincide
 
 RULES: "dict[str, type[Rule]]" = {}
-_TWINS = 1e-6  # points closer than this in every coordinate are one and the same to a person
-_REDRAWS = 5
-
-
-class Asks(StrEnum):
-    """The kinds of question."""
-
-    BINARY = "binary"
-    DUEL = "duel"
-    BATCH = "batch"
+_MAX_REDRAWS = 5
 
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """A way to choose the next question; its fields are its settings.
+    """An acquisition rule, a frozen dataclass whose fields are its settings.
 
-    ``str(rule)`` spells it with the settings that are not the default, and :func:`parse` reads that.
+    ``str(rule)`` is its key with the settings that differ from the default; :func:`parse` reads it.
     """
 
     key: ClassVar[str]
@@ -48,15 +36,17 @@ class Rule(ABC):
     source: ClassVar[str]
     cost: ClassVar[str]
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, register: bool = True) -> None:
         """Register the rule under its key."""
+        if not register:
+            return
         if cls.key in RULES:
-            raise TypeError(f"rule key must be unique; got {cls.key!r} twice. Choose another key.")
+            raise WrongType("rule key", "be unique", f"{cls.key!r} twice", "Choose another key.")
         RULES[cls.key] = cls
 
     @abstractmethod
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
-        """The question for each lane: m points of the unit cube."""
+        """The query of each lane: m points of the unit cube."""
 
     def __str__(self) -> str:
         """Key and settings, as on the command line and in result tables."""
@@ -68,12 +58,29 @@ class Rule(ABC):
         return f"{self.key}({', '.join(changed)})" if changed else self.key
 
 
+def registry() -> dict[str, type[Rule]]:
+    """All rules by key: those of this package, of installed plug-ins, and of imported modules."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)], "askwise.rules."):
+        import_module(module.name)
+    plugins.load("rules")
+    return RULES
+
+
+def check_size(rule: Rule, m: int) -> None:
+    """Raise if the rule does not choose queries of m points."""
+    if m < 1 or Asks.of_size(m) not in rule.asks:
+        kinds = ", ".join(sorted(rule.asks))
+        advice = "One point is a yes/no question, two are a duel, more are a batch."
+        raise Refused(f"rule {rule}", f"be used for what it asks ({kinds})", f"m = {m}", advice)
+
+
 def parse(text: str) -> Rule:
     """The rule that a text such as ``muc`` or ``ucb_phi(beta=2)`` spells.
 
     >>> str(parse("ucb_phi(beta=2.0)"))
     'ucb_phi(beta=2.0)'
     """
+    known = registry()
     try:
         tree = ast.parse(text.strip(), mode="eval").body
         call = tree if isinstance(tree, ast.Call) else ast.Call(tree, [], [])
@@ -84,60 +91,58 @@ def parse(text: str) -> Rule:
         if len(settings) < len(call.keywords):
             raise ValueError
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise ValueError(
-            f"rule must be a name, or a name with settings such as 'ucb_phi(beta=2)'; got {text!r}. "
-            f"Choose one of {', '.join(sorted(RULES))}."
-        ) from None
-    if key not in RULES:
-        raise ValueError(f"rule must be one of {', '.join(sorted(RULES))}; got {key!r}. Choose one of them.")
-    defaults = {field.name: field.default for field in fields(RULES[key])}
+        expected = "be a name, or a name with settings such as 'ucb_phi(beta=2)'"
+        raise Refused("rule", expected, repr(text), f"Choose one of {', '.join(sorted(known))}.") from None
+    if key not in known:
+        raise NotFound("rule", f"be one of {', '.join(sorted(known))}", repr(key), "Choose one of them.")
+    defaults = {field.name: field.default for field in fields(known[key])}
     for name, value in settings.items():
         if name not in defaults:
-            known = ", ".join(defaults) or "nothing"
-            raise ValueError(f"setting of {key} must be {known}; got {name!r}. Leave it out or rename it.")
+            names = ", ".join(defaults) or "nothing"
+            raise Refused(f"setting of {key}", f"be {names}", repr(name), "Leave it out or rename it.")
         if isinstance(defaults[name], float):
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, int | float)
-                or not abs(value) <= sys.float_info.max
-            ):
-                raise ValueError(f"{name} of {key} must be a finite number; got {value!r}. Give one.")
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not (number and abs(value) <= sys.float_info.max):
+                raise Refused(f"{name} of {key}", "be a finite number", repr(value), "Give one.")
             settings[name] = float(value)
-    return RULES[key](**settings)
+    return known[key](**settings)
 
 
 def challenge(
-    first: Float[Tensor, "*lane 1 d"], belief: Belief, search: Search, formula: Formula
+    first: Float[Tensor, "*lane 1 d"], belief: Belief, search: Search, formula: Formula, *, log: bool = False
 ) -> Float[Tensor, "*lane 2 d"]:
-    """``first``, and the point for which the difference of f to it has the highest score."""
-    return torch.cat([first, search.argmax(belief.view.against(first).score(formula))], -2)
+    """``first`` and its challenger: the point whose difference of f to it has the highest score.
+
+    ``log``: the formula is the logarithm of a score.
+    """
+    return torch.cat([first, search.argmax(belief.predictive.against(first).score(formula, log=log))], -2)
 
 
 def sampled_maxima(
     belief: Belief, count: int, search: Search, avoid: Float[Tensor, "*lane 1 d"] | None = None
 ) -> Float[Tensor, "*lane count d"]:
-    """Maxima of so many draws of f, all different from each other and from ``avoid``.
+    """Maxima of ``count`` draws of f, distinct from each other and from ``avoid``.
 
-    A draw whose maximum is another's (both in the same corner, say) is drawn again, a few times;
-    if it stays so, the belief is that sure, and the twin is kept.
+    A draw whose maximum is a duplicate (both in the same corner, say) is repeated a few times; if the belief
+    is so certain that this does not help, the duplicate is kept.
     """
     found = _maxima(belief, count, search)
-    for _ in range(_REDRAWS):
-        twins = _is_twin(found, avoid)
-        if not twins.any():
+    for _ in range(_MAX_REDRAWS):
+        duplicates = _is_duplicate(found, avoid)
+        if not duplicates.any():
             break
         if search.lanes:
-            lanes = twins.any(-1).nonzero()[:, 0]
+            lanes = duplicates.any(-1).nonzero()[:, 0]
             again = found.clone()
             again[lanes] = _maxima(belief.select(lanes), count, search.select(lanes))
         else:
             again = _maxima(belief, count, search)
-        found = torch.where(twins[..., None], again, found)
+        found = torch.where(duplicates[..., None], again, found)
     return found
 
 
 def _maxima(belief: Belief, count: int, search: Search) -> Tensor:
-    groups = lanes_alike(belief.prior, search.warm.shape[-1])
+    groups = lane_groups(belief.prior, search.warm.shape[-1])
     if len(groups) > 1:
         found = search.warm.new_empty(*search.lanes, count, search.warm.shape[-1])
         for lanes in groups:
@@ -147,24 +152,20 @@ def _maxima(belief: Belief, count: int, search: Search) -> Tensor:
     return search.argmax(path, draws=count)[..., 0, :].movedim(0, -2)
 
 
-def _is_twin(found: Tensor, avoid: Tensor | None) -> Tensor:
-    """Which points repeat an earlier one of their lane."""
+def _is_duplicate(found: Tensor, avoid: Tensor | None) -> Tensor:
+    """Which points are duplicates of ``avoid`` or of an earlier point of their lane."""
     count = found.shape[-2]
     earlier = found if avoid is None else torch.cat([avoid.expand(*found.shape[:-2], 1, -1), found], -2)
-    close = ((found[..., :, None, :] - earlier[..., None, :, :]).abs() < _TWINS).all(-1)
+    close = coincide(found, earlier)
     before = torch.ones(count, earlier.shape[-2], dtype=torch.bool, device=found.device)
     return (close & before.tril(earlier.shape[-2] - count - 1)).any(-1)
 
 
-def top_of_data(belief: Belief, search: Search) -> Float[Tensor, "*lane 1 d"]:
-    """The point of highest posterior mean among those that were asked about.
-
-    Where not every point is a setting now (the context may have changed), among the settings near them.
-    """
-    points = search.settings(belief.data.points)
+def incumbent(belief: Belief, search: Search) -> Float[Tensor, "*lane 1 d"]:
+    """The queried point of highest posterior mean, snapped to the domain (the context may have changed)."""
+    points = search.snapped(belief.data.points)
     if points.shape[-2] == 0:
-        raise ValueError(
-            "this rule must have answers to start from; got none. Ask at random first, or use another rule."
-        )
+        advice = "Ask at random first, or use another rule."
+        raise Refused("this rule", "have answers to start from", "none", advice)
     best = belief.mean(points).argmax(-1)[..., None, None]
     return points.gather(-2, best.expand(*best.shape[:-1], points.shape[-1]))

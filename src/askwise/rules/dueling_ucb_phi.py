@@ -1,17 +1,15 @@
-"""The upper credible bound of the probability to beat the champion."""
+"""Upper credible bound of the probability to beat the champion."""
 
 from dataclasses import dataclass
 
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.belief import Belief
-from askwise.normal import success_probability
-from askwise.rules.base import Asks, Rule, challenge
+from askwise.model import Belief
+from askwise.numerics import epistemic_deviation, success_probability
+from askwise.rules.asks import Asks
+from askwise.rules.base import Rule, challenge
 from askwise.search import Search
-from askwise.uncertainty import epistemic_deviation
-
-__all__ = ["DuelingUpperCredibleBoundPhi"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class DuelingUpperCredibleBoundPhi(Rule):
         \mathbb E[\Phi(f(x) - f(x_1))] + \beta \sqrt{\mathbb V[\Phi(f(x) - f(x_1))]}
 
     with :math:`\beta = \Phi^{-1}(0.975)`: the dueling bound in the space of observations, which the paper
-    leaves for future work.  At the champion the bound is 1/2; another point must promise more.
+    leaves for future work.  At the champion the bound is 1/2.
     """
 
     beta: float = 1.959963984540054
@@ -34,7 +32,7 @@ class DuelingUpperCredibleBoundPhi(Rule):
     cost = "a search of the mean, and one of mean and variance"
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
-        """The champion and its most promising rival."""
+        """The champion and its challenger."""
         return challenge(search.champion(belief), belief, search, self.score)
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:

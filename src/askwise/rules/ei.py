@@ -1,4 +1,4 @@
-"""Expected improvement over the best posterior mean."""
+"""Expected improvement over the best posterior mean of the queried points."""
 
 from dataclasses import dataclass
 
@@ -6,24 +6,23 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.belief import Belief
-from askwise.improvement import log_expected_improvement
-from askwise.rules.base import Asks, Rule, top_of_data
+from askwise.model import Belief
+from askwise.numerics import log_expected_improvement
+from askwise.rules.asks import Asks
+from askwise.rules.base import Rule, incumbent
 from askwise.search import Search
-
-__all__ = ["ExpectedImprovement"]
 
 
 @dataclass(frozen=True)
 class ExpectedImprovement(Rule):
-    r"""Pit the best point asked about against the one expected to improve on its mean by most.
+    r"""Pit the best queried point against the one expected to improve on its mean the most.
 
     .. math:: x_1 = \arg\max_{x \in \mathcal X_t} \mu_f(x), \qquad
         x_2 = \arg\max_x \; \mathbb E\big[(f(x) - \mu_f(x_1))_+\big]
 
-    As if :math:`f(x_1)` were known.  Near :math:`x_1` the mean is high and f uncertain, so
-    :math:`x_2` often lies at or beside :math:`x_1`, a duel that tells little or nothing (Nielsen et
-    al., 2015).  That is this rule's own fault, and such duels are asked as they come.
+    As if :math:`f(x_1)` were known.  Near :math:`x_1` the mean is high and f uncertain, so :math:`x_2` is
+    often at or next to :math:`x_1`, a duel with little or no information (Nielsen et al., 2015).  This is
+    a known weakness of the rule; such duels are asked.
     """
 
     key = "ei"
@@ -32,16 +31,11 @@ class ExpectedImprovement(Rule):
     source = "Brochu, Cora & de Freitas (2010); Fauvel & Chalk (2021), supplement, table 1"
     cost = "one search of mean and variance"
 
+    log_score = staticmethod(log_expected_improvement)  # from the mean above the bar and the variance of f
+
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
-        """The best point asked about and its most promising rival."""
-        best = top_of_data(belief, search)
+        """The best queried point and its challenger."""
+        best = incumbent(belief, search)
         bar = belief.mean(best)
-
-        def log_improvement(mean: Tensor, var: Tensor) -> Tensor:
-            return self.log_score(mean - bar, var)
-
-        return torch.cat([best, search.argmax(belief.view.score(log_improvement))], -2)
-
-    def log_score(self, mean: Tensor, var: Tensor) -> Tensor:
-        """Logarithm of the improvement, from the mean above the bar and the variance of f."""
-        return log_expected_improvement(mean, var)
+        score = belief.predictive.score(lambda mean, var: self.log_score(mean - bar, var), log=True)
+        return torch.cat([best, search.argmax(score)], -2)

@@ -1,4 +1,4 @@
-"""Probability to beat the champion, and information about it."""
+"""Probability to beat the champion, and information from the duel."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,26 +6,25 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.belief import Belief
-from askwise.normal import log_ndtr, standardised
-from askwise.rules.base import Asks, Rule, challenge
+from askwise.errors import Refused
+from askwise.model import Belief
+from askwise.numerics import houlsby_information, log_ndtr, standardised
+from askwise.rules.asks import Asks
+from askwise.rules.base import Rule, challenge
 from askwise.search import Search
-from askwise.uncertainty import houlsby_information
-
-__all__ = ["ExpectedImprovementInformationGain"]
 
 
 @dataclass(frozen=True)
 class ExpectedImprovementInformationGain(Rule):
-    r"""Pit the champion against a point that may beat it in a duel that tells much.
+    r"""Pit the champion against a point that may beat it in an informative duel.
 
     .. math:: x_1 = \arg\max_x \mu_f(x), \qquad
         x_2 = \arg\max_x \; k \log \mathbb E[\Phi(f(x) - f(x_1))] + I(c, f(x) - f(x_1))
 
-    The paper's table prints minus the information I, which makes the champion duel with itself; that
-    is ``sign=-1``.  Rewarding information is the rule's stated purpose and the default; even so, where
-    every rival is likely to lose, the champion itself has the highest score, :math:`k \log \frac12`.
-    Such duels are asked as they come.  I is the approximation of Houlsby et al., at most 0.002 nats low.
+    The paper's table has minus the information I, which makes the champion duel with itself; that is
+    ``sign=-1``.  Rewarding information is the rule's stated purpose and the default; even so, where every
+    challenger is likely to lose, the champion itself has the highest score, :math:`k \log \frac12`.  Such
+    duels are asked.  I is the approximation of Houlsby et al., at most 0.002 nats low.
     """
 
     k: float = 0.5
@@ -38,15 +37,15 @@ class ExpectedImprovementInformationGain(Rule):
     cost = "a search of the mean, and one of mean and variance"
 
     def __post_init__(self) -> None:
-        """Refuse another sign."""
+        """Check ``sign``."""
         if self.sign not in (1, -1):
-            raise ValueError(f"sign must be 1 or -1; got {self.sign!r}. 1 rewards information.")
+            raise Refused("sign", "be 1 or -1", repr(self.sign), "1 rewards information.")
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
-        """The champion and its rival."""
+        """The champion and its challenger."""
         return challenge(search.champion(belief), belief, search, self.score)
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:
-        """From mean and variance of the difference to the champion."""
-        promise = log_ndtr(standardised(mean, var))
-        return self.k * promise + self.sign * houlsby_information(mean, var)
+        """The score, from mean and variance of the difference."""
+        log_probability = log_ndtr(standardised(mean, var))
+        return self.k * log_probability + self.sign * houlsby_information(mean, var)

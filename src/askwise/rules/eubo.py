@@ -1,4 +1,4 @@
-"""Expected utility of the better of two."""
+"""Expected utility of the better of two points."""
 
 from dataclasses import dataclass
 
@@ -6,24 +6,23 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.belief import Belief
-from askwise.improvement import expected_best, log_expected_improvement
-from askwise.rules.base import Asks, Rule
+from askwise.model import Belief
+from askwise.numerics import expected_best, log_expected_improvement
+from askwise.rules.asks import Asks
+from askwise.rules.base import Rule
 from askwise.search import Search
-
-__all__ = ["ExpectedUtilityOfBestOption"]
 
 
 @dataclass(frozen=True)
 class ExpectedUtilityOfBestOption(Rule):
-    r"""Ask for the duel whose better member is expected to be best.
+    r"""Ask for the duel whose better member has the highest expected value.
 
     .. math:: (x_1, x_2) = \arg\max \; \mathbb E[\max(f(x_1), f(x_2))]
         = \arg\max \; \mu_2 + \mathbb E[(f(x_1) - f(x_2))_+]
 
-    Analytic, and one step optimal where answers have no noise (Astudillo et al., 2023).  Both points are
-    searched together, from the champion with its best rival and from pairs of Sobol points.
-    A duel of a point with itself gains nothing over its mean and is never the best.
+    Analytic, and one-step optimal for noiseless answers (Astudillo et al., 2023).  Both points are searched
+    jointly, from the champion with its best challenger and from pairs of Sobol points.  A duel of a point
+    with itself gains nothing over its mean and is never the best.
     """
 
     key = "eubo"
@@ -33,10 +32,12 @@ class ExpectedUtilityOfBestOption(Rule):
     cost = "a search of the mean, one of mean and variance, and one of a pair's joint mean and covariance"
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
-        """The two points, that of higher mean first."""
+        """The two points, the one of higher mean first."""
         champion = search.champion(belief)
-        rival = search.argmax(belief.view.against(champion).score(log_expected_improvement))
-        pair = torch.cat([champion, rival], -2)
+        challenger = search.argmax(
+            belief.predictive.against(champion).score(log_expected_improvement, log=True)
+        )
+        pair = torch.cat([champion, challenger], -2)
         found = search.argmax(lambda x: self.score(belief, x), q=2, extra=pair[None])
         order = belief.mean(found).argsort(dim=-1, descending=True)
         return found.gather(-2, order[..., None].expand_as(found))

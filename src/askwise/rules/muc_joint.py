@@ -1,4 +1,4 @@
-"""Batch MUC that knows that duels are correlated."""
+"""Batch MUC that accounts for the correlation of duels."""
 
 from dataclasses import dataclass
 
@@ -6,20 +6,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.belief import Belief
-from askwise.challengers import Pairs, best_challengers
-from askwise.rules.base import Asks, Rule
-from askwise.search import Search
+from askwise.model import Belief
+from askwise.rules.asks import Asks
+from askwise.rules.base import Rule
+from askwise.search import Pairs, Search, best_challengers
 
-__all__ = ["JointMaximallyUncertainChallenge"]
-
-_NOISE = 0.01  # variance with which a rate is taken to be seen by one duel
+_NOISE = 0.01  # assumed variance of a success rate observed by one duel
 _TINY = 1e-12
 
 
 @dataclass(frozen=True)
 class JointMaximallyUncertainChallenge(Rule):
-    r"""Pit the likely best point against challengers whose duels with it tell most together.
+    r"""Pit the champion against challengers whose duels with it are jointly most informative.
 
     .. math::
 
@@ -27,16 +25,16 @@ class JointMaximallyUncertainChallenge(Rule):
         (x_2, \dots, x_m) = \arg\max \tfrac12 \log\det\Big(I + \frac{m - 1}{0.01}\, C\Big), \qquad
         C_{ij} = \rho_{ij} \sqrt{V_i V_j}
 
-    where :math:`V_i` is the epistemic variance of the duel of :math:`x_i` with the champion
-    :math:`x_1`, and :math:`\rho_{ij}` the correlation of :math:`f(x_i) - f(x_1)` and
-    :math:`f(x_j) - f(x_1)`.  It is the information of rates with covariance C seen through noise of
-    variance 0.01, divided among the :math:`m - 1` duels that each member takes part in.  That is less
-    noise than an answer has (1/4), so that to ask the same twice is worth little: with 1/4 a third of
-    a batch of 25 were twins.  For a duel it asks what ``muc`` asks.  What two members tell in common
-    counts once, so they hardly ever coincide; twins that remain are asked.
+    where :math:`V_i` is the epistemic variance of the duel of :math:`x_i` with the champion :math:`x_1`,
+    and :math:`\rho_{ij}` the correlation of :math:`f(x_i) - f(x_1)` and :math:`f(x_j) - f(x_1)`.  It is
+    the information about rates with covariance C observed with noise of variance 0.01, divided among the
+    :math:`m - 1` duels of each member.  That is less noise than an answer has (1/4), so that repeating a
+    duel is worth little: with 1/4, a third of a batch of 25 were duplicates.  For a duel the query is
+    that of ``muc``.  Information that two members share counts once, so duplicates are rare; those that
+    remain are asked.
 
-    Unlike ``muc`` it ignores the duels between challengers: that two bad points are hard to tell
-    apart is uncertain too, but does not help to find the best one.
+    Unlike ``muc`` it ignores the duels between challengers: the duel of two bad points may be uncertain, too,
+    but does not help to find the best one.
     """
 
     key = "muc_joint"
@@ -52,12 +50,12 @@ class JointMaximallyUncertainChallenge(Rule):
         return torch.cat([champion, challengers], -2)
 
     def total(self, pairs: Pairs) -> Tensor:
-        """Information of the duels of a batch's first member with all others."""
-        apart, rivals = pairs.var[..., 0, 1:], pairs.var.shape[-1] - 1
+        """Information from the duels of a batch's first member with all others."""
+        apart, challengers = pairs.var[..., 0, 1:], pairs.var.shape[-1] - 1
         cov = (apart[..., :, None] + apart[..., None, :] - pairs.var[..., 1:, 1:]) / 2
-        scale = (pairs.doubt[..., 0, 1:].clamp_min(_TINY**2) / apart.clamp_min(_TINY)).sqrt()
-        seen = scale[..., :, None] * cov * scale[..., None, :] * (rivals / _NOISE)
-        eye = torch.eye(rivals, dtype=seen.dtype, device=seen.device)
-        factor, info = torch.linalg.cholesky_ex(seen + eye)
+        scale = (pairs.epistemic[..., 0, 1:].clamp_min(_TINY**2) / apart.clamp_min(_TINY)).sqrt()
+        signal = scale[..., :, None] * cov * scale[..., None, :] * (challengers / _NOISE)
+        eye = torch.eye(challengers, dtype=signal.dtype, device=signal.device)
+        factor, info = torch.linalg.cholesky_ex(signal + eye)
         information = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
         return torch.where(info == 0, information, -torch.inf)

@@ -1,15 +1,14 @@
-"""Points at random: what every other rule must beat."""
+"""Random points: the baseline of all other rules."""
 
 from dataclasses import dataclass
 
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.belief import Belief
-from askwise.rules.base import Asks, Rule
+from askwise.model import Belief
+from askwise.rules.asks import Asks
+from askwise.rules.base import Rule
 from askwise.search import Search
-
-__all__ = ["Random"]
 
 
 @dataclass(frozen=True)
@@ -18,8 +17,8 @@ class Random(Rule):
 
     .. math:: x_1, \dots, x_m \sim \mathcal U([0, 1]^d)
 
-    Two points coincide with probability zero.  Where not every point is a setting, it is settings that
-    are drawn: each value of a choice and each whole number is as likely as any other.
+    Two points coincide with probability zero.  In a domain, settings are drawn: all values of a choice and
+    all whole numbers are equally likely.
     """
 
     key = "random"

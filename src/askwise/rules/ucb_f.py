@@ -1,26 +1,25 @@
-"""The upper credible bound in latent space, as in standard Bayesian optimization."""
+"""Upper credible bound in latent space, as in standard Bayesian optimization."""
 
 from dataclasses import dataclass
 
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.belief import Belief
-from askwise.normal import deviation
-from askwise.rules.base import Asks, Rule
+from askwise.model import Belief
+from askwise.numerics import deviation
+from askwise.rules.asks import Asks
+from askwise.rules.base import Rule
 from askwise.search import Search
-
-__all__ = ["UpperCredibleBoundF"]
 
 
 @dataclass(frozen=True)
 class UpperCredibleBoundF(Rule):
-    r"""Ask where f is high or not yet known.
+    r"""Ask where f is high or uncertain.
 
     .. math:: \arg\max_x \; \mu_f(x) + \beta \sigma_f(x)
 
-    It explores too little: where f is high the answer is a sure yes and tells nothing of f, which
-    stays uncertain and is asked about again.
+    It explores too little: where f is high a yes is nearly certain and says nothing about f, which stays
+    uncertain and is queried again.
     """
 
     beta: float = 1.0
@@ -33,7 +32,7 @@ class UpperCredibleBoundF(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
         """The point of highest bound."""
-        return search.argmax(belief.view.score(self.score))
+        return search.argmax(belief.predictive.score(self.score))
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:
         """The bound, from mean and variance of f."""

@@ -1,4 +1,4 @@
-"""The append-only record of a study: in memory, in an SQLite file or in PostgreSQL.
+"""The append-only record of a study: in memory, in SQLite, in PostgreSQL, or where a plug-in keeps it.
 
 >>> record = open_record(None, "coffee", settings={"seed": 1})
 >>> record.append("asked", 0, {"points": [[0.25]]}, expected=0).number
@@ -8,54 +8,67 @@
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
+from askwise import plugins
+from askwise.errors import WrongType, extra
 from askwise.storage.memory import MemoryRecord
 from askwise.storage.record import KINDS as KINDS
+from askwise.storage.record import ONCE as ONCE
 from askwise.storage.record import Event as Event
-from askwise.storage.record import Outrun as Outrun
+from askwise.storage.record import Finding as Finding
 from askwise.storage.record import Record as Record
+from askwise.storage.record import Storage as Storage
 from askwise.storage.record import StudyNotFound as StudyNotFound
+from askwise.storage.record import check_event as check_event
+from askwise.storage.record import check_expected as check_expected
 from askwise.storage.record import check_name
+from askwise.storage.record import json_text as json_text
+from askwise.storage.record import repeated as repeated
 
-__all__ = ["KINDS", "Event", "Outrun", "Record", "StudyNotFound", "names", "open_record"]
+STORAGES: dict[str, Storage] = {}
+"""Storages of plug-ins, by the scheme of their addresses: ``{"redis": ...}`` for ``redis://host``."""
+_BUILT_IN = ("sqlite", "postgresql", "postgres")
 
 
 def open_record(storage: str | None, name: str, settings: dict[str, Any] | None) -> Record:
-    """The record of a study; created with these settings if it is not there.
+    """The record of a study; created with these settings if it does not exist.
 
-    ``storage``: ``None`` for memory, a file (``"study.db"``, ``"sqlite:///study.db"``) or
-    ``"postgresql://user:password@host/database"``.  With ``settings=None`` the study must be there.
+    ``storage``: ``None`` for memory, a file (``"study.db"``, ``"sqlite:///study.db"``),
+    ``"postgresql://user:password@host/database"`` or an address that a plug-in knows.  With ``settings=None``
+    the study must exist.
     """
     check_name(name)
     if not isinstance(storage, str | None):
-        raise TypeError(f"storage must be a file or an address; got {storage!r}. Write 'study.db', say.")
+        raise WrongType("storage", "be a file or an address", repr(storage), "Write 'study.db', say.")
     if storage is not None:
-        with _packages():
-            from askwise.storage import sql
-
-            return sql.open_record(storage, name, settings)
+        return _storage(storage).open_record(storage, name, settings)
     if settings is None:
-        raise StudyNotFound(f"name must be a study in memory; got {name!r}. Give settings to create it.")
+        raise StudyNotFound("name", "be a study in memory", repr(name), "Give settings to create it.")
     return MemoryRecord(name, settings)
 
 
 def names(storage: str) -> list[str]:
     """The names of the studies there, sorted; none if there is no such file yet."""
-    with _packages():
-        from askwise.storage import sql
-
-        return sql.names(storage)
+    return _storage(storage).names(storage)
 
 
-@contextmanager
-def _packages() -> Iterator[None]:
-    # imported only where they are needed: a study in memory works without them
-    try:
-        yield
-    except ImportError as error:
-        raise ImportError(
-            f"storage must be None without the packages that keep studies; got: {error}. "
-            "Run `pip install askwise[storage]`."
-        ) from error
+def shown(storage: str) -> str:
+    """The address without a password, to be shown to anyone."""
+    return _storage(storage).shown(storage)
+
+
+def findings(storage: str) -> Iterator[Finding]:
+    """Whether the storage works, one finding after the other."""
+    return _storage(storage).findings(storage)
+
+
+def _storage(address: str) -> Storage:
+    scheme, colon, _ = address.partition("://")
+    if colon and scheme not in _BUILT_IN:
+        plugins.load("storages")
+        if scheme in STORAGES:
+            return STORAGES[scheme]
+    with extra("storage", "storage"):  # not at the top: a study in memory works without these packages
+        return cast(Storage, import_module("askwise.storage.sql"))

@@ -1,4 +1,4 @@
-"""A database that several processes write to: its address, its one connection, and patience."""
+"""A database that several processes write to: its address, its connection, and its retries."""
 
 import os
 import random
@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-__all__ = ["Database"]
+from askwise.errors import Busy, Failed, Refused, Unreachable
 
 PATIENCE = 60.0
-"""Seconds that we wait for others to finish writing."""
+"""Seconds to wait for other writers."""
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 _LOCK_TIMEOUT = "55P03"  # PostgreSQL's lock_not_available
 
@@ -25,10 +25,10 @@ Result = TypeVar("Result")
 
 
 class Database:
-    """One connection, used by one thread at a time, opened when it is needed and never by two processes."""
+    """One connection, used by one thread at a time, opened on demand and never shared by two processes."""
 
     def __init__(self, storage: str) -> None:
-        """Take the address; nothing is opened yet."""
+        """Parse the address; nothing is opened yet."""
         url = _url(storage)
         self.sqlite = url.get_backend_name() == "sqlite"
         self.file = Path(url.database or "") if self.sqlite else None
@@ -48,26 +48,26 @@ class Database:
             self._closing()
 
     def exists(self) -> bool:
-        """Whether there is a file at all; a server is asked later."""
+        """Whether the file exists; a server is contacted later."""
         return self.file is None or self.file.exists()
 
-    def stays(self) -> None:
-        """From now on, refuse to go on with a file that was put in the place of this one."""
+    def pin(self) -> None:
+        """From now on, raise if the file was replaced."""
         self._inode = self._present_inode()
 
     def read(self, work: Callable[[sa.Connection], Result]) -> Result:
-        """What the work returns, on one state of the database."""
-        return self._patiently(lambda connection: _in_transaction(connection, work, "BEGIN"))
+        """The result of the work on one snapshot of the database."""
+        return self._retried(lambda connection: _in_transaction(connection, work, "BEGIN"))
 
     def write(self, work: Callable[[sa.Connection], Result]) -> Result:
-        """What the work returns, once all that it wrote is safe; it wrote nothing if it raises."""
-        return self._patiently(lambda connection: _in_transaction(connection, work, "BEGIN IMMEDIATE"))
+        """The result of the work, once everything it wrote is durable; if it raises, nothing is written."""
+        return self._retried(lambda connection: _in_transaction(connection, work, "BEGIN IMMEDIATE"))
 
     def use_wal(self) -> None:
-        """Let SQLite's readers and its writer not wait for each other; stays so for this file."""
-        self._patiently(lambda connection: connection.exec_driver_sql("PRAGMA journal_mode = WAL").close())
+        """Switch the file to write-ahead logging, so that readers and the writer do not block each other."""
+        self._retried(lambda connection: connection.exec_driver_sql("PRAGMA journal_mode = WAL").close())
 
-    def _patiently(self, work: Callable[[sa.Connection], Result]) -> Result:
+    def _retried(self, work: Callable[[sa.Connection], Result]) -> Result:
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -77,17 +77,19 @@ class Database:
                         return work(connection)
             except DBAPIError as error:
                 if not _is_busy(error) or time.monotonic() > deadline:
-                    raise _trouble(error, self.place) from error
+                    raise _failure(error, self.place) from error
             time.sleep(random.uniform(0.001, 0.02))
 
     def _check_open(self) -> None:
         if not self._closing.alive:
-            raise ValueError("record must be open; got one that was closed. Open the study again.")
+            raise Refused("record", "be open", "one that was closed", "Open the study again.")
         if self._inode not in (None, self._present_inode()):
             self._engine.dispose()
-            raise FileNotFoundError(
-                f"storage must stay where it was opened; got {self.place} moved, deleted or replaced. "
-                "Put it back, or open the study again."
+            raise Failed(
+                "storage",
+                "stay where it was opened",
+                f"{self.place} moved, deleted or replaced",
+                "Put it back, or open the study again.",
             )
 
     def _present_inode(self) -> tuple[int, int] | None:
@@ -102,7 +104,7 @@ class _Forks:
     """Closes every connection before the process forks.
 
     A child that inherits one breaks it for both: SQLite's locks belong to the process that took them, and
-    PostgreSQL would get the words of two on one line.
+    PostgreSQL would get two protocols on one line.
     """
 
     def __init__(self) -> None:
@@ -153,28 +155,28 @@ def _url(storage: str) -> sa.URL:
             return _file_url(url.database or "")
         case "postgresql" | "postgres":
             return url.set(drivername="postgresql+psycopg")
-        case kind:  # the address may have a password in it: do not repeat it
-            raise ValueError(
-                "storage must be a file (study.db, sqlite:///study.db) or postgresql://user@host/database; "
-                f"got an address of kind {kind!r}. Write it like one of these."
+        case kind:  # not the address, which may contain a password
+            raise Refused(
+                "storage",
+                "be a file (study.db, sqlite:///study.db) or postgresql://user@host/database",
+                f"an address of kind {kind!r}",
+                "Write it like one of these.",
             )
 
 
 def _file_url(name: str) -> sa.URL:
     if name in ("", ":memory:") or name.startswith("file:"):
-        raise ValueError(
-            f"storage must name a file; got {name!r}. Write e.g. study.db, or None to keep nothing."
-        )
+        raise Refused("storage", "name a file", repr(name), "Write e.g. study.db, or None to keep nothing.")
     file = Path(name).expanduser().absolute()  # the working directory may change later
     if not file.parent.is_dir():
-        raise ValueError(f"storage must be in a folder that exists; got {file}. Make {file.parent} first.")
+        raise Refused("storage", "be in a folder that exists", file, f"Make {file.parent} first.")
     if file.is_dir():
-        raise ValueError(f"storage must be a file; got the folder {file}. Write e.g. {file / 'study.db'}.")
+        raise Refused("storage", "be a file", f"the folder {file}", f"Write e.g. {file / 'study.db'}.")
     return sa.URL.create("sqlite", database=str(file))
 
 
 def _sqlite_engine(url: sa.URL) -> sa.Engine:
-    # Busy time-outs are short because we try again ourselves: some locks SQLite does not wait for at all.
+    # Time-outs are short because we retry ourselves: there are locks that SQLite does not wait for at all.
     patience = {"timeout": 0.2, "isolation_level": None, "check_same_thread": False}
     engine = sa.create_engine(url, poolclass=sa.QueuePool, pool_size=1, max_overflow=0, connect_args=patience)
 
@@ -190,7 +192,8 @@ def _sqlite_connected(connection: Any, _: object) -> None:
 
 
 def _sqlite_begun(connection: sa.Connection) -> None:
-    if begin := connection.get_execution_options().get("askwise_begin"):  # a mode is not set in a transaction
+    # without it no transaction begins: the journal mode cannot be set in one
+    if begin := connection.get_execution_options().get("askwise_begin"):
         connection.exec_driver_sql(begin)
 
 
@@ -202,7 +205,7 @@ def _postgresql_engine(url: sa.URL) -> sa.Engine:
         max_overflow=0,
         pool_pre_ping=True,
         isolation_level="READ COMMITTED",  # after waiting for a lock we must see what its holder wrote
-        connect_args={"prepare_threshold": None},  # plans would outlive an upgrade of the tables
+        connect_args={"prepare_threshold": None},  # prepared plans would outlive an upgrade of the tables
     )
 
     sa.event.listen(engine, "connect", _postgresql_connected)
@@ -223,24 +226,26 @@ def _is_busy(error: DBAPIError) -> bool:
     return getattr(error.orig, "sqlite_errorcode", -1) & 0xFF in _BUSY
 
 
-def _trouble(error: DBAPIError, place: str) -> Exception:
+def _failure(error: DBAPIError, place: str) -> Exception:
     code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
     said = " ".join(str(error.orig).split())
     if _is_busy(error) or getattr(error.orig, "sqlstate", None) == _LOCK_TIMEOUT:
-        return TimeoutError(
-            f"storage must be free to use within {PATIENCE:g} seconds; got {place}, which another program "
-            "holds. Close that program, or try again later."
+        return Busy(
+            "storage",
+            f"be free to use within {PATIENCE:g} seconds",
+            f"{place}, which another program holds",
+            "Close that program, or try again later.",
         )
     if code == sqlite3.SQLITE_NOTADB:
-        return ValueError(
-            f"storage must be a study file; got {place}, which is something else. Choose another name."
+        return Refused(
+            "storage", "be a study file", f"{place}, which is something else", "Choose another name."
         )
     if code == sqlite3.SQLITE_CORRUPT:
-        return OSError(f"storage must be whole; got {place} damaged ({said}). Restore it from a backup.")
+        return Failed("storage", "be whole", f"{place} damaged ({said})", "Restore it from a backup.")
     if error.connection_invalidated or (not code and getattr(error.orig, "sqlstate", None) is None):
-        return ConnectionError(
-            f"storage must be reachable; got {said} from {place}. Check the address and that the server runs."
+        return Unreachable(
+            "storage", "be reachable", f"{said} from {place}", "Check the address and that the server runs."
         )
-    return OSError(
-        f"storage must be readable and writable; got {said} from {place}. Check permissions and free space."
+    return Failed(
+        "storage", "be readable and writable", f"{said} from {place}", "Check permissions and free space."
     )

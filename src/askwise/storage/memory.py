@@ -1,4 +1,4 @@
-"""A record in memory, gone with the object."""
+"""A record in memory, lost with the object."""
 
 import json
 import threading
@@ -7,11 +7,9 @@ from typing import Any
 
 from askwise.storage.record import ONCE, Event, check_event, check_expected, json_text, repeated
 
-__all__ = ["MemoryRecord"]
-
 
 class MemoryRecord:
-    """Keeps events as text, so that nobody's change of a body reaches them."""
+    """Keeps events as text, so that later changes of a body do not reach them."""
 
     def __init__(self, name: str, settings: dict[str, Any]) -> None:
         """Start without events."""
@@ -37,7 +35,7 @@ class MemoryRecord:
         at: float | int | None = None,
     ) -> Event:
         """Write an event; see :class:`~askwise.storage.Record`."""
-        at = float(time.time() if at is None else at)
+        at = float(time.time() if at is None else at) + 0.0  # SQLite does not keep minus zero
         check_event(kind, question, at)
         text = json_text("body", body)
         with self._lock:
@@ -51,4 +49,4 @@ class MemoryRecord:
         return Event(number, kind, question, at, json.loads(text))
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""

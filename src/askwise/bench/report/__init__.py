@@ -1,71 +1,57 @@
-"""A page about the rules compared: tables, figures and how they were made, from results on disk."""
+"""A page that compares rules, with tables and figures, from results on disk; needs ``askwise[plots]``."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
-from askwise.bench.report import (
-    introduction,
-    learning,
-    origin,
-    scoreboard,
-    settings,
-    sizes,
-    sweep,
-)
 from askwise.bench.report.analysis import Analysis
 from askwise.bench.report.page import Page
 from askwise.bench.results import load
+from askwise.errors import Refused, extra
+
+with extra("plots", "a report"):
+    from askwise.bench.report import appendix, comparison, introduction, variations
 
 __all__ = ["write"]
 
-_ORDER = (*settings.NAMES, sweep.NAME, sizes.NAME, learning.LEARNED)
+_SCENARIOS = tuple(name for each in comparison.SCENARIOS for name in each.experiments.values())
+_ORDER = (*_SCENARIOS, *variations.NAMES)
 
 
 def write(directories: Sequence[Path], out: Path, findings: Path | None = None) -> None:
-    """Write ``report.md`` into a folder, with its ``tables/*.tex`` and ``figures/*.png``.
+    """Write ``report.md`` into a folder, with ``tables/*.tex`` and ``figures/*.png``.
 
     Args:
-        directories: results, an experiment in each; what needs an experiment that is not there is left out.
-        out: made if need be; files of an earlier report are written over.
-        findings: a file of Markdown to insert after the introduction.
+        directories: results of one experiment each; sections about other experiments are left out.
+        out: created if missing; files of an earlier report are overwritten.
+        findings: Markdown to insert after the introduction.
     """
-    if find_spec("matplotlib") is None:
-        raise ImportError("a report must have matplotlib; got none. Run `pip install askwise[plots]`.")
     if findings is not None and not findings.is_file():
-        raise ValueError(
-            f"findings must be a file of Markdown; got {findings}, which is none. Check its name."
-        )
+        raise Refused("findings", "be a file of Markdown", f"{findings}, which is none", "Check its name.")
     runs = _analyses(directories)
     page = Page(out)
     introduction.add(page, runs)
     if findings is not None:
         page.text(findings.read_text(encoding="utf-8").strip())
-    for setting in settings.SETTINGS:
-        settings.add(page, setting, runs)
-    sweep.add(page, runs)
-    sizes.add(page, runs)
-    learning.add(page, runs)
+    for scenario in comparison.SCENARIOS:
+        comparison.add_scenario(page, scenario, runs)
+    variations.add(page, runs)
     for name, run in runs.items():
         if name not in _ORDER:
-            settings.add_other(page, run)
-    scoreboard.add(page, runs)
-    origin.add(page, runs)
+            comparison.add_other(page, run)
+    appendix.add(page, runs)
     page.save()
 
 
 def _analyses(directories: Sequence[Path]) -> dict[str, Analysis]:
-    """What was found in each experiment, by its name, in the order of the page."""
+    """The analysis of each experiment by name, in the order of the page."""
     if not directories:
-        raise ValueError("directories must hold results; got none. Give the folder of an experiment.")
+        raise Refused("directories", "hold results", "none", "Give the folder of an experiment.")
     runs: dict[str, Analysis] = {}
     for directory in directories:
         results = load(directory)
         name = results.experiment.name
         if name in runs:
-            raise ValueError(
-                f"directories must hold one {name} only; got another in {directory}. Leave one out."
-            )
+            raise Refused("directories", f"hold one {name} only", f"another in {directory}", "Leave one out.")
         runs[name] = Analysis(results, directory)
     known = [name for name in _ORDER if name in runs]
     return {name: runs[name] for name in (*known, *sorted(runs.keys() - set(known)))}

@@ -1,4 +1,4 @@
-"""Everything that the report says of one experiment, computed once."""
+"""Everything the report says about one experiment, computed once."""
 
 import shlex
 from dataclasses import dataclass
@@ -14,18 +14,42 @@ from askwise.bench.provenance import command
 from askwise.bench.published import ALPHA
 from askwise.bench.ranking import Table, ranks_at
 from askwise.bench.regret import Interval, mean_regret, normalised_regret
-from askwise.bench.report.sheets import Recipe
+from askwise.bench.report.page import Recipe
 from askwise.bench.results import Results
-from askwise.rules import parse
-
-__all__ = ["ALPHAS", "Analysis", "described", "recipe"]
+from askwise.rules import RULES, parse
 
 ALPHAS = (ALPHA, 0.005, 0.05)
+
+Advantage = dict[str, tuple[Interval, Interval]]
+"""Superiority of the best rule over each of the others, best first: by final score, and by AUC."""
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """The regret of a rule with one value of beta."""
+
+    rule: str
+    beta: float
+    usual: bool
+    """Whether it is the rule's default."""
+    final: Interval
+    average: Interval
+
+
+@dataclass(frozen=True, eq=False)
+class Sized:
+    """The regret of a rule with queries of m points."""
+
+    rule: str
+    m: int
+    final: Interval
+    course: Float[np.ndarray, " iteration"]
+    """Mean over functions and replicates after each query."""
 
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """One experiment's results, and what follows from them."""
+    """The results of one experiment, and what follows from them."""
 
     results: Results
     directory: Path
@@ -37,22 +61,22 @@ class Analysis:
 
     @property
     def command(self) -> str:
-        """What to type to run it; where to is left open, since what was read here may be packed."""
-        return command(self.results.experiment, self.directory).rpartition(" --out ")[0]
+        """The command that runs it, without a directory: these results may be packed."""
+        return command(self.results.experiment, imports=self.results.about.get("imports", ()))
 
     @property
-    def arms(self) -> tuple[str, ...]:
-        """The labels of the rules compared, in the order of the experiment."""
-        return tuple(self.results.scores)
+    def arms(self) -> dict[str, str]:
+        """The rule of each arm by label, in the order of the experiment."""
+        return {label: self.results.experiment.arm(label).rule for label in self.results.scores}
 
     @cached_property
     def tables(self) -> dict[float, Table]:
-        """The ranking at each level; none if there is only one rule."""
+        """The ranking at each significance level; empty if there is only one rule."""
         return ranks_at(self.results.scores, ALPHAS) if len(self.arms) > 1 else {}
 
     @cached_property
     def regret(self) -> dict[str, Float[np.ndarray, "function _ iteration"]]:
-        """Normalised regret of each rule."""
+        """Normalised regret of each arm."""
         return normalised_regret(self.results)
 
     @cached_property
@@ -60,33 +84,69 @@ class Analysis:
         return {}
 
     def superiority(self, of: Literal["final", "auc"]) -> Superiority:
-        """How often runs of one rule beat those of another."""
+        """How often runs of one arm beat those of another."""
         if of not in self._superiority:
             self._superiority[of] = superiority(self.results.scores, of=of)
         return self._superiority[of]
 
     def final_regret(self, arm: str) -> Interval:
-        """Mean normalised regret after the last question."""
+        """Mean normalised regret after the last query."""
         return mean_regret(self.regret[arm][..., -1])
 
     def average_regret(self, arm: str) -> Interval:
-        """Mean normalised regret over all questions."""
+        """Mean normalised regret over all queries."""
         return mean_regret(self.regret[arm].mean(-1))
+
+    def advantage(self) -> Advantage:
+        """How often runs of the best rule beat those of each of the others."""
+        best, *others = self.tables[ALPHA].rules
+        final, auc = self.superiority("final"), self.superiority("auc")
+        return {rule: (_against(final, best, rule), _against(auc, best, rule)) for rule in others}
+
+    def weighted(self) -> list[Weighted]:
+        """The arms with a beta, sorted by rule and beta."""
+        found = []
+        for label, text in self.arms.items():
+            rule = parse(text)
+            beta = getattr(rule, "beta", None)
+            if beta is None:
+                continue
+            usual = beta == getattr(RULES[rule.key], "beta", None)
+            regrets = self.final_regret(label), self.average_regret(label)
+            found.append(Weighted(rule.key, beta, usual, *regrets))
+        return sorted(found, key=lambda one: (one.rule, one.beta))
+
+    def sized(self) -> list[Sized]:
+        """Every arm by its number of points."""
+        return [
+            Sized(
+                rule,
+                self.results.experiment.arm(label).m,
+                self.final_regret(label),
+                self.regret[label].mean((0, 1)),
+            )
+            for label, rule in self.arms.items()
+        ]
+
+
+def _against(found: Superiority, best: str, rule: str) -> Interval:
+    at = found.rules.index(best), found.rules.index(rule)
+    return Interval(float(found.matrix[at]), float(found.low[at]), float(found.high[at]))
 
 
 def described(run: Analysis) -> str:
-    """What the experiment is, in a sentence or two that begin with its name."""
+    """The experiment in a sentence or two, beginning with its name."""
     experiment, count = run.results.experiment, len(run.arms)
-    rules = len({parse(arm.rule).key for arm in experiment.arms})
+    rules = len({parse(rule).key for rule in run.arms.values()})
     compared = f"{count} rules" if rules == count else f"{count} variants of {rules} rules"
     return (
         f"`{run.name}`: {' '.join(experiment.about.split())} {compared} on {len(run.results.functions)} "
-        f"functions, {experiment.replicates} times {experiment.iterations} questions, "
+        f"functions, {experiment.replicates} replicates of {experiment.iterations} queries, "
         f"the first {experiment.initial} at random."
     )
 
 
 def recipe(*runs: Analysis) -> Recipe:
-    """How to make a table about these experiments."""
+    """How to reproduce a table about these experiments."""
     report = shlex.join(["askwise", "bench", "report", *(str(run.directory) for run in runs)])
     return Recipe(report, tuple(run.command for run in runs))

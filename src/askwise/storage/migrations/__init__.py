@@ -12,13 +12,13 @@ __all__ = ["HEAD", "REVISIONS", "VERSION_TABLE", "upgrade"]
 _FOLDER = Path(__file__).parent
 REVISIONS = tuple(sorted(file.stem[1:5] for file in _FOLDER.glob("m[0-9]*.py")))
 HEAD = REVISIONS[-1]
-VERSION_TABLE = "askwise_version"  # not Alembic's own name: another program may have its table beside ours
+VERSION_TABLE = "askwise_version"  # not Alembic's default: another program may keep its own table beside ours
 
-_ONE_AT_A_TIME = threading.Lock()  # Alembic's ``op`` is one for the whole process
+_ONE_AT_A_TIME = threading.Lock()  # Alembic's ``op`` is global to the process
 
 
 def upgrade(connection: sa.Connection, to: str = HEAD) -> None:
-    """Bring the schema to a revision, within the transaction that the connection is in."""
+    """Upgrade the schema within the current transaction."""
     from alembic.operations import Operations
     from alembic.runtime.migration import MigrationContext, MigrationStep
     from alembic.script import ScriptDirectory

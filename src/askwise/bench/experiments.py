@@ -1,0 +1,160 @@
+"""What an experiment is, and the nine there are; ``Experiment(...).registered()`` adds another."""
+
+from dataclasses import dataclass, field, replace
+
+from askwise.bench.functions import named
+from askwise.bench.problems import Metric, Prior, Units
+from askwise.bench.published import PAPER
+from askwise.bench.user import User
+from askwise.errors import Refused
+from askwise.rules import parse
+
+EXPERIMENTS: "dict[str, Experiment]" = {}
+"""Every experiment by name."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A rule, and the number of points in each of its queries."""
+
+    rule: str
+    m: int
+    label: str = ""
+    """Its name in results: the rule, unless several arms share it."""
+
+    def __post_init__(self) -> None:
+        """Normalise the spelling of the rule."""
+        object.__setattr__(self, "rule", str(parse(self.rule)))
+        object.__setattr__(self, "label", self.label or self.rule)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A grid of runs: each arm on each function, ``replicates`` times, for ``iterations`` queries."""
+
+    name: str
+    title: str
+    about: str
+    """Its purpose, in a sentence or two."""
+    arms: tuple[Arm, ...]
+    replicates: int
+    iterations: int
+    initial: int
+    """Random queries before the rule takes over, the same for all rules."""
+    scale: Units
+    """Units of the function as the user perceives it."""
+    prior: Prior
+    """Source of the kernel and its parameters."""
+    score: Metric = "value"
+    functions: tuple[str, ...] = PAPER
+    user: User = field(default_factory=User)
+
+    def __post_init__(self) -> None:
+        """Refuse an experiment without queries, or with anything twice."""
+        for what in ("replicates", "iterations", "initial"):
+            if getattr(self, what) < 1:
+                raise Refused(what, "be 1 or more", getattr(self, what), "Ask for at least one.")
+        for what, names in (("functions", self.functions), ("rules", [arm.label for arm in self.arms])):
+            if not names or len(set(names)) < len(names):
+                given = ", ".join(names) or "none"
+                raise Refused(what, "be one or more, each once", given, "Name each once.")
+
+    @property
+    def lane_iterations(self) -> int:
+        """Number of queries in the whole experiment."""
+        return len(self.arms) * len(self.functions) * self.replicates * self.iterations
+
+    def arm(self, label: str) -> Arm:
+        """The arm of this label."""
+        for arm in self.arms:
+            if arm.label == label:
+                return arm
+        known = ", ".join(arm.label for arm in self.arms)
+        raise Refused("rule", f"be one of {known}", repr(label), "Choose some of these.")
+
+    def reduced(
+        self,
+        functions: tuple[str, ...] | None = None,
+        rules: tuple[str, ...] | None = None,
+        replicates: int | None = None,
+        iterations: int | None = None,
+    ) -> "Experiment":
+        """The same experiment on other functions, with some of the rules, or with fewer and shorter runs.
+
+        A run that belongs to both is the same in both, up to the length of the shorter one.
+        """
+        for name in functions or ():
+            named(name)
+        return replace(
+            self,
+            functions=self.functions if functions is None else functions,
+            arms=self.arms if rules is None else tuple(self.arm(rule) for rule in rules),
+            replicates=self.replicates if replicates is None else replicates,
+            iterations=self.iterations if iterations is None else iterations,
+        )
+
+    def registered(self) -> "Experiment":
+        """This experiment, now in :data:`EXPERIMENTS`."""
+        if self.name in EXPERIMENTS:
+            raise Refused("experiment", "have a name of its own", f"{self.name!r} twice", "Rename one.")
+        EXPERIMENTS[self.name] = self
+        return self
+
+
+def _arms(m: int, *rules: str) -> tuple[Arm, ...]:
+    return tuple(Arm(rule, m) for rule in rules)
+
+
+_BINARY = _arms(1, "ucb_phi", "ucb_f", "thompson", "binary_ei", "random")
+_DUELS = _arms(
+    2,
+    *("muc", "dueling_ucb", "bivariate_ei", "duel_thompson", "dueling_thompson", "kss", "eiig", "ei"),
+    "random",
+)
+_BATCHES = _arms(3, "muc", "kss", "random")
+_SIZES = tuple(Arm(rule, m, f"{rule} m={m}") for m in (3, 5, 7, 9) for rule in ("muc", "muc_joint", "random"))
+# a rule without a value has the beta of the paper, 2.33 for UCB_Phi and 1 for UCB_f
+_BETAS = _arms(
+    1,
+    *("ucb_phi(beta=0.5)", "ucb_phi(beta=1.0)", "ucb_phi", "ucb_phi(beta=5.0)"),
+    *("ucb_f(beta=0.5)", "ucb_f", "ucb_f(beta=2.33)", "ucb_f(beta=5.0)"),
+)
+
+_Design = tuple[Units, Prior, Metric]
+_WRITTEN: _Design = ("standardised", "likelihood", "value")
+_RAW: _Design = ("raw", "recovered", "value")
+_RESCALED: _Design = ("rescaled", "recovered", "probability")
+_LEARNED: _Design = ("standardised", "learned", "value")
+
+# name, title, arms, (replicates, iterations, initial), (units, prior, metric)
+_TABLE: tuple[tuple[str, str, tuple[Arm, ...], tuple[int, int, int], _Design], ...] = (
+    ("batch", "Batches of three, as the paper says", _BATCHES, (30, 30, 5), _WRITTEN),
+    ("batch-as-run", "Batches of three, as the published table was made", _BATCHES, (30, 30, 6), _RAW),
+    ("batch-sizes", "Batches of three to nine", _SIZES, (20, 30, 2), _WRITTEN),
+    ("bbo", "Yes/no, as the paper says", _BINARY, (60, 100, 2), _WRITTEN),
+    ("bbo-as-run", "Yes/no, as the published table was made", _BINARY, (60, 100, 3), _RESCALED),
+    ("beta", "Sensitivity to beta", _BETAS, (30, 100, 2), _WRITTEN),
+    ("pbo", "Duels, as the paper says", _DUELS, (40, 80, 5), _WRITTEN),
+    ("pbo-as-run", "Duels, as the published table was made", _DUELS, (20, 50, 6), _RAW),
+    ("pbo-learned", "Duels, with kernels learned on the way", _DUELS, (40, 80, 5), _LEARNED),
+)
+_ABOUT = {
+    "batch": "Functions standardised to mean 0 and variance 1; kernels of maximum likelihood; all three "
+    "comparisons of a batch are answered.",
+    "batch-as-run": "Functions in their raw units; the authors' kernels; all three comparisons of a batch "
+    "are answered.",
+    "batch-sizes": "What larger batches bring, and whether it pays to choose their members jointly, so that "
+    "they tell different things (muc_joint). All comparisons of a batch are answered.",
+    "bbo": "Functions standardised to mean 0 and variance 1, without a logarithm; kernels of maximum "
+    "likelihood.",
+    "bbo-as-run": "Functions rescaled by the authors' constants, 17 of them through a logarithm; the "
+    "authors' kernels; a run is scored by the probability of a yes.",
+    "beta": "The two upper credible bounds with other weights of uncertainty, with the kernels of bbo.",
+    "pbo": "Functions standardised to mean 0 and variance 1; kernels of maximum likelihood.",
+    "pbo-as-run": "Functions in their raw units, in which many duels are certain and others all noise; the "
+    "authors' kernels.",
+    "pbo-learned": "The same as pbo, but the kernel is learned from the answers, as in a study, since no "
+    "user knows it.",
+}
+for _name, _title, _compared, _runs, _design in _TABLE:
+    Experiment(_name, _title, _ABOUT[_name], _compared, *_runs, *_design).registered()

@@ -1,0 +1,109 @@
+"""Colours, lines, marks and axes that the figures share."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
+from askwise.plots.style import BLUE, GREY, INK, ORANGE, RED
+from askwise.rules import parse
+
+_GREEN, _PINK, _AZURE, _BROWN, _OLIVE, _PURPLE = (
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#8c510a",
+    "#b5a300",
+    "#6a3d9a",
+)
+_DASHED, _DOTTED, _BROKEN = (0, (5.0, 2.0)), (0, (1.0, 1.3)), (0, (6.0, 1.5, 1.5, 1.5))
+Dash = str | tuple[int, tuple[float, ...]]
+_FLOOR = 1e-7  # regrets below this are not told apart
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour, line and mark."""
+
+    colour: str
+    dash: Dash = "-"
+    mark: str = "o"
+
+
+_LOOKS = {
+    "ucb_phi": Look(BLUE),
+    "ucb_f": Look(RED, _DASHED, "s"),
+    "thompson": Look(ORANGE, "-", "^"),
+    "binary_ei": Look(_GREEN, _DASHED, "D"),
+    "muc": Look(BLUE),
+    "dueling_ucb": Look(RED, _DASHED, "s"),
+    "bivariate_ei": Look(_GREEN, _DASHED, "D"),
+    "duel_thompson": Look(ORANGE, "-", "^"),
+    "dueling_thompson": Look(_PINK, "-", "v"),
+    "kss": Look(_AZURE, _BROKEN, "P"),
+    "eiig": Look(_BROWN, _BROKEN, "X"),
+    "ei": Look(_OLIVE, _DASHED, "d"),
+    "muc_joint": Look(_PURPLE, "-", "*"),
+    "dueling_ucb_phi": Look(_PURPLE, _DASHED, "p"),
+    "eubo": Look("#117733", "-", "<"),
+    "hallucination_believer": Look("#882255", _BROKEN, ">"),
+    "max_entropy_challenge": Look("#44aa99", _BROKEN, "h"),
+    "random": Look(GREY, _DOTTED, "x"),
+}
+_PALEST = 0.75  # share of white in the first of several variants of a rule
+
+
+def look(rule: str) -> Look:
+    """The look of a rule, whatever its settings; rules not listed here are black."""
+    return _LOOKS.get(parse(rule).key, Look(INK))
+
+
+def looks(arms: Mapping[str, str]) -> dict[str, Look]:
+    """The look of each arm, given its rule by label; variants of a rule go from pale to full, by beta."""
+    found = {}
+    for key in dict.fromkeys(parse(rule).key for rule in arms.values()):
+        own = [label for label in arms if parse(arms[label]).key == key]
+        own.sort(key=lambda label: getattr(parse(arms[label]), "beta", 0.0))
+        for place, label in enumerate(own):
+            white = _PALEST * (1 - place / (len(own) - 1)) if len(own) > 1 else 0.0
+            found[label] = _paler(look(arms[label]), white)
+    return found
+
+
+def _paler(full: Look, white: float) -> Look:
+    red, green, blue = (white + (1 - white) * part for part in to_rgb(full.colour))
+    return replace(full, colour=to_hex((red, green, blue)))
+
+
+def query_axis(axis: Axes, initial: int, iterations: int) -> None:
+    """From the first query to the last, with a line after the random ones."""
+    axis.axvline(initial, color=GREY, lw=0.8, alpha=0.6, zorder=0)
+    axis.set_xlim(1, max(2, iterations))
+    axis.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
+
+
+def regret_axis(axis: Axes, means: Sequence[Float[np.ndarray, " _"]]) -> None:
+    """A logarithmic axis that these means fill; error bands below it are cut off."""
+    low = max(_FLOOR, min(float(mean.min()) for mean in means))
+    high = max(2 * low, max(float(mean.max()) for mean in means))
+    axis.set_yscale("log", nonpositive="clip")
+    axis.set_ylim(0.7 * low, 1.3 * high)
+    decades = math.log10(high / low)
+    steps = (1, 2, 5) if decades < 1.2 else (1, 3) if decades < 1.8 else (1,)
+    axis.yaxis.set_major_locator(LogLocator(subs=steps, numticks=5))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.yaxis.set_minor_formatter(NullFormatter())
+
+
+def values_axis(axis: Axes, values: Sequence[float | int], log: bool) -> None:
+    """A tick at each of these values."""
+    if log:
+        axis.set_xscale("log")
+    axis.xaxis.set_major_locator(FixedLocator(values))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))

@@ -1,0 +1,82 @@
+"""Every refusal of askwise, as data: what must hold, what it was instead, and what to do about it.
+
+All of them are :class:`Refused`; a subclass exists only where a caller acts differently.  Each reads
+``<what> must <expected>; got <got>. <advice>``, after the place in a file if there is one.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Refused(ValueError):
+    """Input, a file or a state that askwise does not go on with; nothing was changed.
+
+    >>> error = Refused("size", "be 2 or more", "1", "Leave it out.")
+    >>> str(error.at("line 3"))
+    'line 3: size must be 2 or more; got 1. Leave it out.'
+    """
+
+    def __init__(self, what: object, expected: str, got: object, advice: str, place: str = "") -> None:
+        """``place``: where in a file, such as ``line 3``."""
+        self.what, self.expected, self.got, self.advice, self.place = (
+            str(what),
+            expected,
+            str(got),
+            advice,
+            place,
+        )
+        super().__init__(self.what, expected, self.got, advice, place)
+
+    def __str__(self) -> str:
+        """One sentence and the advice."""
+        place = f"{self.place}: " if self.place else ""
+        return f"{place}{self.what} must {self.expected}; got {self.got}. {self.advice}"
+
+    def at(self, place: str) -> "Refused":
+        """The same refusal, found in this place: a file, a line, a row."""
+        whole = f"{place}: {self.place}" if self.place else place
+        return type(self)(self.what, self.expected, self.got, self.advice, whole)
+
+    def about(self, what: str) -> "Refused":
+        """The same refusal of something that the caller knows by another name."""
+        return type(self)(what, self.expected, self.got, self.advice, self.place)
+
+
+class WrongType(Refused, TypeError):
+    """A value of a type that cannot mean anything here."""
+
+
+class NotFound(Refused):
+    """Something with this name does not exist: create it, or correct the name."""
+
+
+class Conflict(Refused):
+    """Somebody else was faster; nothing was written.  Read again and decide again."""
+
+
+class Unavailable(Refused, ImportError):
+    """An optional package is not installed."""
+
+
+class Failed(Refused, OSError):
+    """A file, a disk, a server or a process failed."""
+
+
+class Busy(Failed, TimeoutError):
+    """Another program holds the storage; try again later."""
+
+
+class Unreachable(Failed, ConnectionError):
+    """The server does not answer; whether the last event was written is unknown until it does."""
+
+
+@contextmanager
+def extra(name: str, what: str) -> Iterator[None]:
+    """Imports in here need this extra; without it, refuse in words."""
+    try:
+        yield
+    except ImportError as error:
+        if isinstance(error, Refused):
+            raise
+        advice = f"Run `pip install askwise[{name}]`."
+        raise Unavailable(what, f"have the packages of askwise[{name}]", error, advice) from error

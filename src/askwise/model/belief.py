@@ -1,0 +1,125 @@
+"""The Gaussian posterior of f, which can be evaluated anywhere in the cube."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from askwise.model.data import Data
+from askwise.model.kernels import Covariance
+from askwise.model.predictive import Predictive
+from askwise.numerics import success_probability
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    r"""Gaussian posterior of f, with prior covariance k and the data's distinct points P.
+
+    .. math:: \mu_f(x) = k(x, P)\,\alpha, \qquad
+        \mathrm{cov}(x, x') = k(x, x') - k(x, P)\, F F^\top k(P, x')
+
+    A point costs O(p r), at most O(n^2), and no solve; everything is differentiable in x.
+    Points ``x`` [.., q, d] broadcast with the lanes: for a belief with lanes, [q, d] are the same points for
+    all lanes, [lane, q, d] are points for each lane, and [s, lane, q, d] are s groups of them.
+    """
+
+    prior: Covariance
+    data: Data
+    alpha: Float[Tensor, "*lane p"]
+    factor: Float[Tensor, "*lane p r"]
+    log_evidence: Float[Tensor, "*lane"]
+    converged: Bool[Tensor, "*lane"]
+    sweeps: Int[Tensor, "*lane"]
+    """Sweeps over the data, Newton steps, or Gibbs sweeps taken by inference."""
+    change: Float[Tensor, "*lane"]
+    """Scaled change of the sites in the last sweep, which was compared with the tolerance."""
+    tau: Float[Tensor, "*lane n"]
+    nu: Float[Tensor, "*lane n"]
+    """Natural parameters of the site of each row: a warm start for the next inference."""
+
+    @classmethod
+    def joined(cls, prior: Covariance, data: Data, parts: Sequence["Belief"]) -> "Belief":
+        """One belief about ``data`` from beliefs about consecutive groups of its lanes."""
+        tensors = zip(*(part._tensors() for part in parts), strict=True)
+        return cls(prior, data, *map(torch.cat, tensors))
+
+    def select(self, lanes: Tensor | int) -> "Belief":
+        """The belief of some of the lanes, or of one without its lane dimension."""
+        tensors = (tensor[lanes] for tensor in self._tensors())
+        return type(self)(self.prior.select(lanes), self.data.select(lanes), *tensors)
+
+    def _tensors(self) -> list[Tensor]:
+        return [getattr(self, field.name) for field in fields(self) if field.name not in ("prior", "data")]
+
+    def mean(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q"]:
+        """Posterior mean of f."""
+        return self._unfolded(self.predictive.mean_only().moments(self._folded(x))[0], x)
+
+    def variance(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q"]:
+        """Posterior variance of f."""
+        return self.moments(x)[1]
+
+    def moments(self, x: Float[Tensor, "*b q d"]) -> tuple[Float[Tensor, "*c q"], Float[Tensor, "*c q"]]:
+        """Posterior mean and variance, at little more than the cost of the variance."""
+        mean, var = self.predictive.moments(self._folded(x))
+        return self._unfolded(mean, x), self._unfolded(var, x)
+
+    @functools.cached_property
+    def predictive(self) -> Predictive:
+        """The same mean and variance with hand-written gradients, for searches."""
+        return Predictive(self.prior, self.data.points, torch.cat([self.alpha[..., None], self.factor], -1))
+
+    def cov(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q q"]:
+        """Posterior covariance of f between the points of ``x``."""
+        return self.joint(x)[1]
+
+    def joint(self, x: Float[Tensor, "*b q d"]) -> tuple[Float[Tensor, "*c q"], Float[Tensor, "*c q q"]]:
+        """Posterior mean, and covariance between the points of ``x``."""
+        projected = self._cross(self._folded(x)) @ self.predictive.weights
+        projected = self._unfolded(projected.mT, x).mT
+        explained = projected[..., 1:]
+        return projected[..., 0], self.prior.cross(x, x) - explained @ explained.mT
+
+    def difference(
+        self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"]
+    ) -> tuple[Float[Tensor, "*e q"], Float[Tensor, "*e q"]]:
+        """Mean and variance of ``f(x) - f(other)``, point by point."""
+        x, other = torch.broadcast_tensors(x, other)
+        folded, against = self._folded(x), self._folded(other)
+        projected = (self._cross(folded) - self._cross(against)) @ self.predictive.weights
+        both = self.prior.diagonal(folded) + self.prior.diagonal(against)
+        prior_var = both - 2 * self.prior.paired(folded, against)
+        var = (prior_var - projected[..., 1:].square().sum(-1)).clamp_min(0)
+        return self._unfolded(projected[..., 0], x), self._unfolded(var, x)
+
+    def success_probability(
+        self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"] | None = None
+    ) -> Float[Tensor, "*e q"]:
+        """Probability of a yes at ``x``, or that ``x`` wins against ``other``."""
+        moments = self.moments(x) if other is None else self.difference(x, other)
+        return success_probability(*moments)
+
+    def _cross(self, x: Tensor) -> Tensor:
+        return self.prior.cross(x, self.data.points)
+
+    def _folded(self, x: Tensor) -> Tensor:
+        """Points [*s, *lane, q, d] as [*lane, s * q, d]: one matrix product per lane instead of per group."""
+        extra = self._extra(x)
+        if extra <= 0:
+            return x
+        moved = x.movedim(tuple(range(extra)), tuple(range(-2 - extra, -2)))
+        return moved.flatten(-2 - extra, -2)
+
+    def _unfolded(self, values: Tensor, x: Tensor) -> Tensor:
+        """Values [.., s * q] of folded points as [*s, .., q]."""
+        extra = self._extra(x)
+        if extra <= 0:
+            return values
+        split = values.unflatten(-1, (*x.shape[:extra], x.shape[-2]))
+        return split.movedim(tuple(range(-1 - extra, -1)), tuple(range(extra)))
+
+    def _extra(self, x: Tensor) -> int:
+        return x.ndim - self.data.points.ndim

@@ -1,0 +1,318 @@
+r"""Answers as signed rows over the distinct points.
+
+An answer observes one row of ``A f``, where f is taken at the distinct points and a row of A is ``e_x`` for a
+yes/no answer or ``e_x - e_x'`` for a comparison.  With the latent response
+:math:`r = (A f)_i + \varepsilon` the outcome is +1 if :math:`r > t`, -1 if :math:`r < -t`, and otherwise 0, a
+tie: "can't decide".  Without ties the margin t is zero, and :math:`P(+1) = \Phi((A f)_i)`.
+
+A ranking compares noisy utilities :math:`f(x_k) + \varepsilon_k` with
+:math:`\varepsilon_k \sim \mathcal N(0, 1/2)`, so that a comparison of two has the noise of a duel.
+If a member appears in several rows they share its noise: it becomes a point of its own, a noisy copy.
+Code outside this file does not distinguish kinds of rows.
+"""
+
+from dataclasses import dataclass, fields, replace
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from askwise.errors import Refused, WrongType
+
+_NO_POINT = -1
+_MEMBER_NOISE = 0.5  # variance per member, so that a comparison of two has variance one
+_DEFAULT_MARGIN = 0.5  # makes two in five duels of equals a tie
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Distinct points, the signed rows over them, and the observed outcome of each row.
+
+    All tensors may have one leading dimension, the lane.  Lanes have the same number of rows; a lane with
+    fewer distinct points is padded with copies that no row refers to.
+
+    >>> one = Data.binary([[0.2], [0.7]], [1, 0]) + Data.duels([[[0.2], [0.9]]], [1])
+    >>> one.n, one.points.shape[-2]
+    (3, 3)
+    """
+
+    points: Float[Tensor, "*lane p d"]
+    first: Int[Tensor, "*lane n"]
+    second: Int[Tensor, "*lane n"]
+    """Index of the subtracted point; -1 for none."""
+    signs: Float[Tensor, "*lane n"]
+    """+1 for a yes or a win of the first point, -1 for a no or a win of the second, 0 for a tie."""
+    point_noise: Float[Tensor, "*lane p"] = None  # type: ignore[assignment]
+    """Variance of the noise on a point, shared by all its rows; default 0."""
+    row_noise: Float[Tensor, "*lane n"] = None  # type: ignore[assignment]
+    """Variance of the noise of each row alone; default 1."""
+    margin: Float[Tensor, "*lane"] = None  # type: ignore[assignment]
+    """Half-width of the tie interval of the latent response; default 0, or 0.5 in lanes with ties."""
+
+    def __post_init__(self) -> None:
+        """Fill in the defaults."""
+        if self.point_noise is None:
+            object.__setattr__(self, "point_noise", torch.zeros_like(self.points[..., 0]))
+        if self.row_noise is None:
+            object.__setattr__(self, "row_noise", torch.ones_like(self.signs))
+        if self.margin is None:
+            object.__setattr__(self, "margin", _DEFAULT_MARGIN * self.has_ties.to(self.signs.dtype))
+
+    @classmethod
+    def binary(cls, X: Tensor | list[list[float]], c: Tensor | list[int]) -> "Data":
+        """Yes/no answers: ``X`` [n, d] or [lane, n, d] and ``c`` of {0, 1}."""
+        points = _checked_points(X, "", dims=(2, 3))
+        outcomes = _checked_outcomes(c, points, points.shape[:-1])
+        first = _arange(points.shape[-2], points).expand(outcomes.shape)
+        return cls(points, first, torch.full_like(first, _NO_POINT), 2.0 * outcomes - 1.0)._deduplicated()
+
+    @classmethod
+    def duels(cls, X: Tensor | list[list[list[float]]], c: Tensor | list[int]) -> "Data":
+        """Duels: ``X`` [n, 2, d] or [lane, n, 2, d]; ``c`` = 1 where the first of the two won."""
+        points = _checked_points(X, "2, ", dims=(3, 4))
+        if points.shape[-2] != 2:
+            advice = "Use Data.batches for more than two."
+            raise Refused("X", "hold two points a duel", points.shape[-2], advice)
+        outcomes = _checked_outcomes(c, points, points.shape[:-2])
+        return cls._pairs(points, 2.0 * outcomes[..., None] - 1.0)._deduplicated()
+
+    @classmethod
+    def batches(cls, X: Tensor, c: Tensor) -> "Data":
+        """All pairs of batches of m: ``X`` [n, m, d] or [lane, n, m, d], ``c`` [.., n, m(m-1)/2].
+
+        Pairs i < j are ordered (0, 1), (0, 2), .., (1, 2), ..; ``c`` = 1 where i won.
+        """
+        points = _checked_points(X, "m, ", dims=(3, 4))
+        m = points.shape[-2]
+        outcomes = _checked_outcomes(c, points, (*points.shape[:-2], m * (m - 1) // 2))
+        return cls._pairs(points, 2.0 * outcomes - 1.0)._deduplicated()
+
+    @classmethod
+    def rankings(cls, X: Tensor | list[list[list[float]]], best: Tensor | list[list[int]]) -> "Data":
+        """The k best of m, in order: ``X`` [n, m, d] or [lane, n, m, d] and ``best`` [.., n, k], best first.
+
+        ``k = 1`` is the winner alone; ``k = m`` ranks all and is equivalent to ``k = m - 1``.
+
+        >>> Data.rankings([[[0.1], [0.5], [0.9]]], [[1]]).n
+        2
+        """
+        points = _checked_points(X, "m, ", dims=(3, 4))
+        *lanes, n, m, d = points.shape
+        ordered, k = _checked_ranking(best, points)
+        points = points.gather(-2, ordered[..., None].expand_as(points)).reshape(*lanes, n * m, d)
+        row = _arange(m - 1, points)
+        winner, loser = row.clamp_max(k - 1), row + 1  # each beats the next; the k-th beats all others
+        shared = torch.cat([winner, loser]).bincount(minlength=m) > 1
+        alone = _MEMBER_NOISE * (~shared).to(points.dtype)
+        point_noise = (_MEMBER_NOISE - alone).repeat(n).expand(*lanes, -1)
+        row_noise = (alone[winner] + alone[loser]).repeat(n).expand(*lanes, -1)
+        start = m * _arange(n, points)[:, None]
+        first, second = ((start + place).reshape(-1).expand(*lanes, -1) for place in (winner, loser))
+        return cls(points, first, second, torch.ones_like(row_noise), point_noise, row_noise)._deduplicated()
+
+    @classmethod
+    def ties(
+        cls, X: Tensor | list[list[list[float]]], margin: float | int | Tensor = _DEFAULT_MARGIN
+    ) -> "Data":
+        """Undecided queries: ``X`` [n, m, d] or [lane, n, m, d].
+
+        One point: neither yes nor no.  Two: neither won.  More: no two noisy utilities differ by more than
+        the margin.
+        """
+        points = _checked_points(X, "m, ", dims=(3, 4))
+        *lanes, n, m, _ = points.shape
+        if m == 0:
+            raise Refused("X", "hold at least one point a tie", "none", "Give what was asked about.")
+        if m == 1:
+            first = _arange(n, points).expand(*lanes, n)
+            no_second, signs = torch.full_like(first, _NO_POINT), points.new_zeros(first.shape)
+            undecided = cls(points.squeeze(-2), first, no_second, signs)
+        else:
+            undecided = cls._pairs(points, points.new_zeros(*lanes, n, m * (m - 1) // 2))
+        if m > 2:
+            shared = torch.full_like(undecided.point_noise, _MEMBER_NOISE)
+            own = torch.zeros_like(undecided.row_noise)
+            undecided = replace(undecided, point_noise=shared, row_noise=own)
+        return undecided._deduplicated().with_margin(margin)
+
+    @classmethod
+    def _pairs(cls, points: Tensor, signs: Tensor) -> "Data":
+        """Rows for all pairs of each group; ``points`` [.., n, m, d], ``signs`` [.., n, pairs]."""
+        *lanes, n, m, d = points.shape
+        i, j = torch.triu_indices(m, m, offset=1, device=points.device)
+        start = m * _arange(n, points)[:, None]
+        first, second = ((start + k).reshape(-1).expand(*lanes, -1) for k in (i, j))
+        return cls(points.reshape(*lanes, n * m, d), first, second, signs.flatten(-2))
+
+    def _deduplicated(self) -> "Data":
+        """The same rows over distinct points; noisy copies stay separate."""
+        index, points, point_noise = _distinct_points(self.points, self.point_noise)
+        first = index.gather(-1, self.first)
+        second = torch.where(self.second < 0, self.second, index.gather(-1, self.second.clamp_min(0)))
+        return replace(self, points=points, first=first, second=second, point_noise=point_noise)
+
+    def __add__(self, other: "Data") -> "Data":
+        """These answers, then those of ``other``; the margin is the larger of the two."""
+        if self.points.shape[-1] != other.points.shape[-1] or self.lanes != other.lanes:
+            lanes, dims = (self.lanes, other.lanes), (self.points.shape[-1], other.points.shape[-1])
+            got = f"{tuple(lanes[0])} and {tuple(lanes[1])} lanes, d = {dims[0]} and {dims[1]}"
+            advice = "Build both for the same space and lanes."
+            raise Refused("data to add", "have the same lanes and dimension", got, advice)
+        shift = self.points.shape[-2]
+        shifted = torch.where(other.second < 0, other.second, other.second + shift)
+        return type(self)(
+            torch.cat([self.points, other.points], -2),
+            torch.cat([self.first, other.first + shift], -1),
+            torch.cat([self.second, shifted], -1),
+            torch.cat([self.signs, other.signs], -1),
+            torch.cat([self.point_noise, other.point_noise], -1),
+            torch.cat([self.row_noise, other.row_noise], -1),
+            self.margin.maximum(other.margin),
+        )._deduplicated()
+
+    def with_margin(self, margin: float | int | Tensor) -> "Data":
+        """The same outcomes with another margin: a number, or one per lane."""
+        value = torch.as_tensor(margin, dtype=self.signs.dtype, device=self.signs.device).detach()
+        if value.shape not in (torch.Size(), self.lanes):
+            expected = f"be a number or one for each lane, {tuple(self.lanes)}"
+            raise Refused("margin", expected, f"shape {tuple(value.shape)}", "Give one for all.")
+        value = value.expand(self.lanes).clone()
+        wrong = ~(value.isfinite() & (value >= 0)) | (self.has_ties & (value <= 0))
+        if wrong.any():
+            expected = "be finite and not negative, and above zero where there are ties"
+            raise Refused("margin", expected, f"{value[wrong][0].item():g}", "Try 0.5.")
+        return replace(self, margin=value)
+
+    @property
+    def lanes(self) -> torch.Size:
+        """Shape of the lanes: empty for a single study."""
+        return self.signs.shape[:-1]
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.signs.shape[-1]
+
+    @property
+    def has_ties(self) -> Bool[Tensor, "*lane"]:
+        """Whether any row of the lane is a tie."""
+        return (self.signs == 0).any(-1)
+
+    @property
+    def plain(self) -> bool:
+        """Whether every row has the plain probit likelihood: unit noise of its own, no margin, no tie."""
+        plain = (self.row_noise == 1).all() & (self.margin == 0).all() & (self.point_noise == 0).all()
+        return bool(plain & ~self.has_ties.any())
+
+    def unsqueezed(self) -> "Data":
+        """The data with a lane dimension, added if there is none."""
+        return self if self.lanes else Data(*(part[None] for part in self._parts()))
+
+    def select(self, lanes: Tensor | int) -> "Data":
+        """Some of the lanes, or one without its lane dimension."""
+        return Data(*(part[lanes] for part in self._parts()))
+
+    def _parts(self) -> list[Tensor]:
+        return [getattr(self, field.name) for field in fields(self)]
+
+    def matvec(self, values: Float[Tensor, "*lane p k"]) -> Float[Tensor, "*lane n k"]:
+        """``A @ values``: from points to rows."""
+        lanes, k = values.shape[:-2], values.shape[-1]
+        index = self.first[..., None].expand(*lanes, self.n, k)
+        taken = values.gather(-2, index)
+        if not (self.second >= 0).any():
+            return taken
+        other = self.second[..., None].expand(*lanes, self.n, k)
+        subtracted = values.gather(-2, other.clamp_min(0))
+        return taken - torch.where(other >= 0, subtracted, 0.0)
+
+    def rmatvec(self, values: Float[Tensor, "*lane n k"]) -> Float[Tensor, "*lane p k"]:
+        """``A^T @ values``: from rows to points."""
+        lanes, k = values.shape[:-2], values.shape[-1]
+        index = self.first[..., None].expand(*lanes, self.n, k)
+        other = self.second[..., None].expand(*lanes, self.n, k)
+        collected = values.new_zeros(*lanes, self.points.shape[-2], k)
+        collected = collected.scatter_add(-2, index, values)
+        return collected.scatter_add(-2, other.clamp_min(0), torch.where(other >= 0, -values, 0.0))
+
+
+def _arange(count: int, like: Tensor) -> Tensor:
+    return torch.arange(count, device=like.device)
+
+
+def _checked_points(X: object, members: str, dims: tuple[int, int]) -> Tensor:
+    """Points as float64 in the unit cube."""
+    points = torch.as_tensor(X, dtype=torch.float64).detach()
+    if points.ndim not in dims:
+        expected = f"have shape [n, {members}d] or [lane, n, {members}d]"
+        raise Refused("X", expected, tuple(points.shape), "Add or drop a dimension.")
+    if points.shape[-1] == 0:
+        raise Refused("X", "have at least one dimension", "d = 0", "Add a parameter.")
+    outside = ~((points >= 0) & (points <= 1))
+    if outside.any():
+        expected, got = "lie in the unit cube", f"{points[outside][0].item():g}"
+        raise Refused("X", expected, got, "Scale each parameter to [0, 1] first.")
+    return points
+
+
+def _checked_outcomes(c: object, points: Tensor, answers: tuple[int, ...]) -> Tensor:
+    """Outcomes as 0.0 or 1.0, one per answer."""
+    outcomes = torch.as_tensor(c, dtype=torch.float64, device=points.device).detach()
+    if outcomes.shape != torch.Size(answers):
+        expected = f"have one outcome for each answer, shape {tuple(answers)}"
+        raise Refused("c", expected, tuple(outcomes.shape), "Give X and c for the same answers.")
+    invalid = (outcomes != 0) & (outcomes != 1)
+    if invalid.any():
+        expected, got = "be 0 or 1", f"{outcomes[invalid][0].item():g}"
+        raise Refused("c", expected, got, "Use 1 for a yes or a win of the first point, 0 otherwise.")
+    return outcomes
+
+
+def _checked_ranking(best: object, points: Tensor) -> tuple[Int[Tensor, "*b m"], int]:
+    """The members of each group, ranked ones first, and how many are ranked, at most m - 1."""
+    places = torch.as_tensor(best, device=points.device).detach()
+    groups, m = points.shape[:-2], points.shape[-2]
+    if m < 2:
+        raise Refused("X", "hold two points or more a ranking", m, "Use Data.binary for one.")
+    if places.shape[:-1] != groups or not 1 <= places.shape[-1] <= m:
+        expected = f"name 1 to {m} members of each group, shape {(*groups, f'1..{m}')}"
+        raise Refused("best", expected, tuple(places.shape), "Give X and best for the same answers.")
+    if places.is_floating_point() or places.is_complex() or places.dtype == torch.bool:
+        raise WrongType("best", "be whole numbers", places.dtype, "Give the members' indices.")
+    if ((places < 0) | (places >= m)).any():
+        wrong = places[(places < 0) | (places >= m)][0].item()
+        raise Refused("best", f"be indices from 0 to {m - 1}", wrong, "Count from zero.")
+    named = torch.zeros(*groups, m, dtype=torch.long, device=points.device)
+    named = named.scatter_add(-1, places.long(), torch.ones_like(places, dtype=torch.long))
+    if (named > 1).any():
+        group = places[(named > 1).any(-1)][0].tolist()
+        raise Refused("best", "name each member at most once", group, "Leave out repetitions.")
+    others = named.argsort(dim=-1, stable=True)[..., : m - places.shape[-1]]
+    return torch.cat([places.long(), others], -1), min(places.shape[-1], m - 1)
+
+
+def _distinct_points(
+    points: Float[Tensor, "*lane k d"], point_noise: Float[Tensor, "*lane k"]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The index of each point among the distinct ones, the distinct points, and their noise."""
+    count = points.shape[-2]
+    ids = torch.zeros(points.shape[:-1], dtype=torch.long, device=points.device)
+    if points.numel() == 0:
+        return ids, points, point_noise
+    if point_noise.any():  # numbered, so that a noisy copy equals no other point
+        ids = _dense_rank(torch.where(point_noise > 0, 1 + _arange(count, points), 0))
+    for column in points.unbind(-1):
+        ids = _dense_rank(ids * count + _dense_rank(column))
+    total = int(ids.max()) + 1
+    # lanes with fewer distinct points are padded with their first point
+    kept = points[..., :1, :].repeat_interleave(total, -2)
+    kept = kept.scatter(-2, ids[..., None].expand_as(points), points)
+    return ids, kept, point_noise.new_zeros(kept.shape[:-1]).scatter(-1, ids, point_noise)
+
+
+def _dense_rank(values: Float[Tensor, "*lane k"] | Int[Tensor, "*lane k"]) -> Int[Tensor, "*lane k"]:
+    """Rank of each value among the distinct values of its lane."""
+    ordered, order = values.sort(-1)
+    step = torch.zeros_like(order)
+    step[..., 1:] = (ordered[..., 1:] != ordered[..., :-1]).long()
+    return torch.zeros_like(order).scatter(-1, order, step.cumsum(-1))

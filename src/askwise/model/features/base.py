@@ -1,0 +1,97 @@
+r"""Features, whose inner product is the prior covariance: :math:`k \approx \phi(x)^\top \phi(x')`.
+
+With them a draw of f is a draw of weights.  Duel features are :math:`\phi(x) - \phi(x')`, so a draw of a
+preference is antisymmetric by construction (supplement, section 4.1).
+"""
+
+import functools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""From points [*b, q, d] to values [*b, q] and gradients [*b, q, d]."""
+FEW_FUNCTIONS = 4
+"""Number of functions of one kernel up to which computing its features does not pay off."""
+_CHUNK_ENTRIES = 2**18  # feature values that fit the CPU cache; with 2**24 each takes twice as long
+
+
+class Features(ABC):
+    """Features of points in the unit cube, for all lanes of the kernel."""
+
+    error: Float[Tensor, "*lane"]
+    """Bound (Hilbert) or standard error (Fourier) of the kernel, relative to its variance."""
+    counts: Int[Tensor, "*lane"]
+    """Number of features of each lane; lanes with fewer are padded with zeros."""
+
+    @property
+    def count(self) -> int:
+        """Number of features, padding included."""
+        return int(self.counts.max())
+
+    @abstractmethod
+    def __call__(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q m"]:
+        """Features of the points ``x``."""
+
+    def weighted_sum(
+        self, x: Float[Tensor, "*b q d"], weights: Float[Tensor, "*e m k"]
+    ) -> Float[Tensor, "*c q k"]:
+        """``self(x) @ weights``."""
+        return self(x) @ weights
+
+    @abstractmethod
+    def as_function(self, weights: Float[Tensor, "*e m"]) -> ValueAndGradient:
+        """The function with these weights, one per batch of points, and its gradient, without autograd."""
+
+    def at_shared_points(
+        self, x: Float[Tensor, "q d"], weights: Float[Tensor, "count *lane m"]
+    ) -> Float[Tensor, "count *lane q"]:
+        """Functions of all lanes at points that they share: features are computed once per kernel."""
+        if x.is_cuda and self.few_functions(weights):  # a loop over kernels would be slow
+            return self.weighted_sum(x, weights.movedim(0, -1)).movedim(-1, 0)
+        if not self.lanes:
+            flat, parts = weights.flatten(0, -2), chunks_in_cache(x, self.count)
+            return torch.cat([flat @ self(part).mT for part in parts], -1).view(*weights.shape[:-1], len(x))
+        found = weights.new_empty(*weights.shape[:-1], len(x))
+        for lanes in self.groups:
+            own = self.select(int(lanes[0]))
+            found[:, lanes] = own.at_shared_points(x, weights[:, lanes, : own.count])
+        return found
+
+    def few_functions(self, weights: Float[Tensor, "count *lane m"]) -> bool:
+        """Whether there are few functions per kernel."""
+        kernels = len(self.groups) if self.lanes else 1
+        return math.prod(weights.shape[:-1]) <= FEW_FUNCTIONS * kernels
+
+    @property
+    @abstractmethod
+    def lanes(self) -> torch.Size:
+        """Shape of the lanes: empty if all lanes share the features."""
+
+    @functools.cached_property
+    def groups(self) -> list[Int[Tensor, " k"]]:
+        """Groups of lanes with the same features."""
+        _, which = self._fingerprints.unique(dim=0, return_inverse=True)
+        return [(which == group).nonzero()[:, 0] for group in range(int(which.max()) + 1)]
+
+    @property
+    @abstractmethod
+    def _fingerprints(self) -> Float[Tensor, "lane k"]:
+        """Numbers that identify the features of a lane."""
+
+    @abstractmethod
+    def select(self, lane: int) -> "Features":
+        """The features of one lane."""
+
+    def duel(self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q m"]:
+        """Features of the duel of ``x`` with ``other``."""
+        return self(x) - self(other)
+
+
+def chunks_in_cache(x: Float[Tensor, "*b q d"], each: int) -> Sequence[Float[Tensor, "*b p d"]]:
+    """The points in chunks that fit the CPU cache with ``each`` features per point; on a GPU one chunk."""
+    return [x] if x.is_cuda else x.split(max(1, _CHUNK_ENTRIES // max(1, each)), -2)

@@ -1,0 +1,168 @@
+r"""Posterior draws of f, as functions that can be evaluated and maximised anywhere.
+
+Both methods of the supplement, section 4.  ``weight_space`` draws the values of the rows, then the weights of
+the features given those; with more rows than features it is overconfident away from the data ("variance
+starvation").  ``decoupled`` draws the prior from the features and adds the exact update (Matheron's rule),
+which avoids that.
+"""
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import pad
+
+from askwise.errors import Refused
+from askwise.model.belief import Belief
+from askwise.model.features import features
+from askwise.model.features.base import Features, ValueAndGradient
+from askwise.model.kernels import Covariance
+from askwise.model.predictive import Predictive, Score
+from askwise.numerics import Generators, check_one_a_lane, cholesky, generator, randn, root
+
+_CHUNK_ENTRIES = {"cpu": 2**20, "cuda": 2**26}  # feature values that fit the CPU cache or GPU memory
+
+
+@dataclass(frozen=True)
+class Path:
+    """``count`` draws of f for each lane; call it with points to get [count, *lane, q].
+
+    Points [q, d] or [lane, q, d] are the same for all draws; [count, lane, q, d] (or [count, q, d] without
+    lanes) are points for each draw.
+    """
+
+    features: Features
+    weights: Float[Tensor, "count *lane m"]
+    prior: Covariance
+    points: Float[Tensor, "*lane p d"]
+    update: Float[Tensor, "count *lane p"]
+
+    def __call__(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
+        """Values of all draws at ``x``."""
+        if (shared := _shared_points(x)) is not None:
+            update = self.prior.cross(shared, self.points) @ self.update.movedim(0, -1)
+            return self.features.at_shared_points(shared, self.weights) + update.movedim(-1, 0)
+        cross = self.prior.cross(x, self.points)
+        if x.ndim > self.weights.ndim:  # each draw has its own points
+            drawn = self.features.weighted_sum(x, self.weights[..., None])
+            return (drawn + cross @ self.update[..., None])[..., 0]
+        drawn = self.features.weighted_sum(x, self.weights.movedim(0, -1))
+        return (drawn + cross @ self.update.movedim(0, -1)).movedim(-1, 0)
+
+    def with_gradient(
+        self, x: Float[Tensor, "count *lane q d"]
+    ) -> tuple[Float[Tensor, "count *lane q"], Float[Tensor, "count *lane q d"]]:
+        """Values and gradients of the draws, each at its own points."""
+        with torch.no_grad():
+            update, prior_draw = self._parts
+            each = max(1, math.prod(x.shape[:-2]) * self.features.count)
+            chunk = max(1, _CHUNK_ENTRIES[x.device.type] // each)
+            drawn, grads = zip(*(prior_draw(part) for part in x.split(chunk, -2)), strict=True)
+            added, more = update.with_gradient(x)
+            return torch.cat(drawn, -1) + added, torch.cat(grads, -2) + more
+
+    @functools.cached_property
+    def _parts(self) -> tuple[Score, ValueAndGradient]:
+        """The update and the prior draw, whose sum is the draw, with gradients."""
+        update = Predictive(self.prior, self.points, self.update[..., None]).score()
+        return update, self.features.as_function(self.weights)
+
+
+def _shared_points(x: Tensor) -> Float[Tensor, "q d"] | None:
+    """The points, if they are the same for all draws and lanes (expanded, not copied)."""
+    if x.requires_grad or any(
+        size > 1 and step > 0 for size, step in zip(x.shape[:-2], x.stride(), strict=False)
+    ):
+        return None
+    return x[(0,) * (x.ndim - 2)]
+
+
+def draw(
+    belief: Belief,
+    count: int,
+    generators: Generators,
+    method: Literal["decoupled", "weight_space"] = "decoupled",
+    basis: Features | None = None,
+) -> Path:
+    """Draw ``count`` functions for each lane; ``basis``: features of this prior, if known."""
+    if method not in ("decoupled", "weight_space"):
+        raise Refused("method", "be 'decoupled' or 'weight_space'", repr(method), "Choose one of the two.")
+    data = belief.data
+    with torch.no_grad():
+        if basis is None:
+            # all lanes have the same frequencies, so that those with one kernel share features
+            source = generator("frequencies of draws")
+            d = data.points.shape[-1]
+            basis = features(belief.prior, d, generators=source, lanes=torch.Size())
+        weights = _prior_weights(basis, count, generators, belief)
+        if method == "decoupled":
+            update = _decoupled_update(belief, basis, weights, generators)
+        else:
+            weights = _fitted_weights(belief, basis, weights, generators)
+            update = torch.zeros_like(belief.alpha)[..., None].expand(*belief.alpha.shape, count)
+        return Path(basis, weights.movedim(-1, 0), belief.prior, data.points, update.movedim(-1, 0))
+
+
+def _prior_weights(basis: Features, count: int, generators: Generators, belief: Belief) -> Tensor:
+    """Standard normals [*lane, m, count]; a lane with its own generator draws only what it needs."""
+    lanes, like = belief.data.lanes, belief.alpha
+    if isinstance(generators, torch.Generator):
+        return randn(generators, lanes, basis.count, count, like=like)
+    check_one_a_lane(generators, lanes)
+    counts = basis.counts.expand(lanes).reshape(-1).tolist()
+    drawn = [
+        pad(randn(own, torch.Size(), needed, count, like=like), (0, 0, 0, basis.count - needed))
+        for own, needed in zip(generators, counts, strict=True)
+    ]
+    return torch.stack(drawn).reshape(*lanes, basis.count, count)
+
+
+def _decoupled_update(belief: Belief, basis: Features, weights: Tensor, generators: Generators) -> Tensor:
+    r"""Weights of :math:`k(\cdot, P)` that turn a prior draw into a posterior draw.
+
+    Matheron's rule with the sites as noisy observations, in a form that never inverts K:
+    :math:`\alpha - F F^\top f_0(P) - (I - F F^\top K) u`, where :math:`u = A^\top S \varepsilon` is the noise
+    of the sites, one normal per row.  For a belief without sites (exact moments), noise of covariance
+    :math:`I - F^\top K F` replaces :math:`F^\top (f_0 - f)`.
+    """
+    data, factor, count = belief.data, belief.factor, weights.shape[-1]
+    before, K = basis.weighted_sum(data.points, weights), belief.prior.cross(data.points, data.points)
+    sites = bool(belief.tau.any())
+    normals = randn(generators, data.lanes, data.n if sites else factor.shape[-1], count, like=weights)
+    if data.point_noise.any():  # the sites observe the noisy copy of a point, not f
+        own = randn(generators, data.lanes, data.point_noise.shape[-1], count, like=weights)
+        before = before + data.point_noise.sqrt()[..., None] * own
+        K = K + torch.diag_embed(data.point_noise)
+    if sites:
+        noise = data.rmatvec(belief.tau.sqrt()[..., None] * normals)
+        update = noise + factor @ (factor.mT @ (before - K @ noise))
+    else:
+        within = factor.mT @ K @ factor
+        eye = torch.eye(within.shape[-1], dtype=within.dtype, device=within.device)
+        update = factor @ (factor.mT @ before + cholesky(eye - within)[0] @ normals)
+    return belief.alpha[..., None] - update
+
+
+def _fitted_weights(belief: Belief, basis: Features, weights: Tensor, generators: Generators) -> Tensor:
+    """Weights of the features given a draw of the values of the rows, by regression with noise.
+
+    The noise stands for the error of the features: fitting rough values of close points more tightly than the
+    features can follow would inflate the weights.  The values get the same noise that the regression assumes
+    (hence twice), otherwise the draws would vary too little.
+    """
+    data, lanes, count = belief.data, belief.data.lanes, weights.shape[-1]
+    if data.n == 0:
+        return weights
+    cov = data.matvec(data.matvec(belief.cov(data.points)).mT)
+    values = data.matvec(belief.mean(data.points)[..., None])
+    values = values + root((cov + cov.mT) / 2) @ randn(generators, lanes, data.n, count, like=weights)
+    rows = data.matvec(basis(data.points))
+    noise = (basis.error * rows.square().sum(-1).amax(-1))[..., None, None]
+    error = randn(generators, lanes, data.n, count, like=weights) * (2 * noise).sqrt()
+    eye = torch.eye(data.n, dtype=rows.dtype, device=rows.device)
+    lower, _ = cholesky(rows @ rows.mT + noise * eye)
+    return weights + rows.mT @ torch.cholesky_solve(values - rows @ weights - error, lower)

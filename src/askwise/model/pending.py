@@ -1,0 +1,69 @@
+"""Posterior given pending queries: the mean stays, the variance shrinks."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from askwise.errors import Refused
+from askwise.model.belief import Belief
+from askwise.model.data import Data
+from askwise.model.ep import Likelihood
+from askwise.model.sites import InferenceProblem, SiteFit, initial_sites
+
+
+def given_pending(belief: Belief, pending: Data, weight: float | int = 1.0) -> Belief:
+    r"""The posterior with its present mean and the variance expected once ``pending`` is answered.
+
+    Each pending row, of present mean m and variance v, gets a site at m whose precision is its expectation
+    under EP, times ``weight``:
+
+    .. math:: \tau = w \sum_y p(y) \, \tau_y(m, v), \qquad \nu = \tau m
+
+    over the outcomes y: yes and no, a win and a loss, and a tie where the margin allows one.  Outcomes in
+    ``pending`` are ignored.  For beliefs with sites, that is, by EP or Laplace's approximation.
+    """
+    if not (math.isfinite(weight) and weight >= 0):
+        raise Refused("weight", "be finite and not negative", weight, "Leave it out.")
+    if belief.data.n > 0 and not belief.tau.any():
+        got, advice = "one of exact moments", "Infer it with method='ep'."
+        raise Refused("belief", "have a site for each answer", got, advice)
+    known = belief.data.n
+    problem = InferenceProblem.from_prior(belief.data + pending, belief.prior)
+    with torch.no_grad():
+        tau, nu = initial_sites(problem.data, belief)
+        mean, var, _ = problem.posterior.marginals(tau, nu)
+        expected = float(weight) * _expected_precision(Likelihood.of(problem.data), mean, var)[..., known:]
+        tau[..., known:], nu[..., known:] = expected, expected * mean[..., known:]
+        kept: tuple[Tensor, ...] = (belief.log_evidence, belief.converged, belief.sweeps, belief.change)
+        if not belief.data.lanes:
+            kept = tuple(part[None] for part in kept)
+        return problem.at_sites(SiteFit(tau, nu, *kept))
+
+
+def away_from_pending(
+    belief: Belief,
+    pending: Data,
+    choose: Callable[[Belief], Tensor],
+    is_new: Callable[[Tensor], bool],
+    weights: Sequence[float],
+) -> tuple[Tensor, bool]:
+    """The choice of ``choose`` given the pending queries, and whether it is new.
+
+    The weight of the pending queries goes through ``weights`` until the choice is new.
+    """
+    for weight in weights:
+        found = choose(given_pending(belief, pending, weight) if pending.n else belief)
+        if is_new(found):
+            return found, True
+    return found, False
+
+
+def _expected_precision(likelihood: Likelihood, mean: Tensor, var: Tensor) -> Float[Tensor, "lane n"]:
+    """Precision of each row's site, averaged over its outcomes."""
+    outcomes = (1.0, -1.0) if likelihood.margin.max() == 0 else (1.0, -1.0, 0.0)
+    each = [likelihood.with_outcome(sign) for sign in outcomes]
+    weighted = [one.log_probability(mean, var).exp() * one.sites(mean, var)[:, 0] for one in each]
+    return torch.stack(weighted).sum(0)

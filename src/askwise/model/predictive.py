@@ -1,0 +1,135 @@
+r"""Posterior mean and variance of f, or of its difference to a reference point, in a search's inner loop.
+
+Both follow from the covariances c(x) with fixed points by one product, :math:`(m, v, u) = c^\top W - o`:
+
+.. math:: \mu(x) = m, \qquad \sigma^2(x) = k(x, x) + k(z, z) - 2 u - \lVert v \rVert^2
+
+where z is the reference (without one, its terms are absent).  For eight points and 160 covariances, mean,
+variance and gradients take 0.4 ms, compared with 0.9 ms by autograd through ``Belief.difference``; a search
+does little else.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from askwise.model.kernels import Covariance, Stationary, correlation_at, distance, grad_in_first, steepness
+from askwise.numerics import by_autograd
+
+Formula = Callable[[Tensor, Tensor], Tensor]
+"""A score as a function of mean and variance, differentiable by autograd."""
+
+
+@dataclass(frozen=True, eq=False)
+class Predictive:
+    """Predictive distribution of f, or of its difference to f at a reference point."""
+
+    prior: Covariance
+    points: Float[Tensor, "*lane p d"]
+    weights: Float[Tensor, "*c p k"]
+    """Columns: the mean, the explained variance, and with a reference one that selects it."""
+    reference: Float[Tensor, "*lane 1 d"] | None = None
+    offset: Float[Tensor, "*lane 1 k"] | None = None
+
+    def against(self, reference: Float[Tensor, "*c 1 d"]) -> "Predictive":
+        """The predictive distribution of f minus its value at ``reference``."""
+        *lanes, p, k = self.weights.shape
+        reference = reference.expand(*lanes, 1, -1)
+        points = torch.cat([self.points, reference], -2)
+        weights = self.weights.new_zeros(*lanes, p + 1, k + 1)
+        weights[..., :p, :k] = self.weights
+        weights[..., p, k] = 1.0
+        offset = self.prior.cross(reference, points) @ weights
+        offset[..., -1] = 0.0  # the covariance with the reference is not shifted
+        return Predictive(self.prior, points, weights, reference, offset)
+
+    def mean_only(self) -> "Predictive":
+        """The same mean with the prior variance."""
+        if self.offset is None:
+            return replace(self, weights=self.weights[..., :1])
+        kept = [0, -1]  # the mean, and the covariance with the reference
+        return replace(self, weights=self.weights[..., kept], offset=self.offset[..., kept])
+
+    def moments(self, x: Float[Tensor, "*lane q d"]) -> tuple[Float[Tensor, "*c q"], Float[Tensor, "*c q"]]:
+        """Mean and variance at ``x``."""
+        projected = self.prior.cross(x, self.points) @ self.weights
+        prior_var = self.prior.diagonal(x)
+        if self.reference is not None and self.offset is not None:
+            projected, prior_var = projected - self.offset, prior_var + self.prior.diagonal(self.reference)
+        return self.moments_of(projected, prior_var)
+
+    def score(self, formula: Formula | None = None, *, log: bool = False) -> "Score":
+        """A score that is a function of mean and variance, or its logarithm; by default the mean."""
+        return Score(self, formula, log)
+
+    def moments_of(self, projected: Tensor, prior_var: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance from the product with the weights and the sum of the prior variances."""
+        if self.reference is None:
+            return projected[..., 0], (prior_var - projected[..., 1:].square().sum(-1)).clamp_min(0)
+        apart = torch.add(prior_var, projected[..., -1], alpha=-2)
+        return projected[..., 0], (apart - projected[..., 1:-1].square().sum(-1)).clamp_min(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A formula of predictive mean and variance, with its gradient in the points."""
+
+    predictive: Predictive
+    formula: Formula | None = None
+    logarithmic: bool = False
+    """Whether the formula is the logarithm of the score to plot."""
+
+    def __call__(self, x: Float[Tensor, "*lane q d"]) -> Float[Tensor, "*c q"]:
+        """Scores of the points."""
+        mean, var = self.predictive.moments(x)
+        return mean if self.formula is None else self.formula(mean, var)
+
+    def with_gradient(
+        self, x: Float[Tensor, "*lane q d"]
+    ) -> tuple[Float[Tensor, "*lane q"], Float[Tensor, "*lane q d"]]:
+        """Scores of the points and their gradients, detached from the autograd graph."""
+        prior = self.predictive.prior
+        if not isinstance(prior, Stationary):
+            return by_autograd(self, x)
+        length, points, weights, prior_var = self._scaled
+        with torch.no_grad():
+            x = x / length
+            r = distance(x, points)
+            projected = correlation_at(prior.name, r) @ weights
+            if self.formula is None:
+                value, by_cross = projected[..., 0], weights[..., 0][..., None, :]
+                if self.predictive.offset is not None:
+                    value = value - self.predictive.offset[..., 0]
+            else:
+                value, by_projected = self._through_formula(projected, prior_var)
+                by_cross = by_projected @ weights.mT
+            return value, grad_in_first(x, points, steepness(prior.name, r).mul_(by_cross)) / length
+
+    @functools.cached_property
+    def _scaled(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Lengthscale, points in its units, weights of correlations, and the sum of the prior variances."""
+        predictive, prior = self.predictive, self.predictive.prior
+        assert isinstance(prior, Stationary)
+        length, scale = prior.lengthscale[..., None, :], prior.outputscale
+        prior_var = scale[..., None] * (1 if predictive.reference is None else 2)
+        return length, predictive.points / length, scale[..., None, None] * predictive.weights, prior_var
+
+    def _through_formula(self, projected: Tensor, prior_var: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores, and their gradients in the product with the weights."""
+        assert self.formula is not None
+        if self.predictive.offset is not None:
+            projected = projected.sub_(self.predictive.offset)
+        mean, var = self.predictive.moments_of(projected, prior_var)
+        with torch.enable_grad():
+            value = self.formula(mean.requires_grad_(), var.requires_grad_())
+            by_mean, by_var = torch.autograd.grad(value.sum(), (mean, var), materialize_grads=True)
+        twice = (by_var * (var > 0)).mul_(-2)
+        by_projected = projected * twice[..., None]
+        by_projected[..., 0] = by_mean
+        if self.predictive.reference is not None:
+            by_projected[..., -1] = twice
+        return value.detach(), by_projected

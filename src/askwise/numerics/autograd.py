@@ -1,0 +1,40 @@
+"""Gradients by autograd, and hand-written gradients that must not be differentiated again."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def by_autograd(f: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
+    """Values and gradients at the points ``x``, for f that maps each point to its own value."""
+    with torch.enable_grad():
+        x = x.detach().requires_grad_()
+        value = f(x)
+        if not value.requires_grad:  # f does not depend on x
+            return value, torch.zeros_like(x)
+        return value.detach(), torch.autograd.grad(value.sum(), x)[0]
+
+
+def last(gradient: Tensor, *inputs: Tensor) -> Tensor:
+    """A hand-written gradient that raises if it is differentiated in the inputs.
+
+    Otherwise a second derivative would silently treat it as a constant.
+    """
+    if not torch.is_grad_enabled():  # no second derivative is being built
+        return gradient
+    return _OnceDifferentiable.apply(gradient, *inputs)  # type: ignore[no-untyped-call]
+
+
+class _OnceDifferentiable(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, *inputs: Tensor) -> Tensor:
+        return gradient.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> None:
+        raise RuntimeError(
+            "derivative of this function must be of first order; got a request for the second. "
+            "Use finite differences of the first."
+        )

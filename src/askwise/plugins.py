@@ -1,0 +1,64 @@
+"""What other packages add: rules, functions, kernels, storages and kinds of parameters.
+
+An installed package names its modules as entry points of the groups ``askwise.rules``,
+``askwise.functions``, ``askwise.kernels``, ``askwise.storages`` and ``askwise.parameters``; importing such a
+module registers what it defines.  A script does the same by :func:`use`, ``--import`` or ``import = [..]`` in
+a study file.
+"""
+
+import importlib
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Literal
+
+from askwise.errors import NotFound, Refused
+
+Group = Literal["rules", "functions", "kernels", "storages", "parameters"]
+
+_loaded: set[str] = set()
+_used: list[str] = []
+
+
+def load(group: Group) -> None:
+    """Import every module that installed packages name under this group; once."""
+    if group in _loaded:
+        return
+    _loaded.add(group)  # first: a plug-in may ask for the registry that it is about to extend
+    for point in entry_points(group=f"askwise.{group}"):
+        try:
+            point.load()
+        except Exception as error:
+            _loaded.discard(group)
+            package = point.dist.name if point.dist else point.value
+            raise Refused(
+                f"plug-in {package}", "be importable", f"{error!r} from {point.value}", "Update or remove it."
+            ) from error
+
+
+def use(module: str, folder: Path | None = None) -> None:
+    """Import a module of the user's own, found on the path or in this folder (by default the present one)."""
+    place = str(Path.cwd() if folder is None else folder)
+    if place not in sys.path:
+        sys.path.append(place)  # last: what is installed keeps its names
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise NotFound(
+            "import", f"name a module that is installed or in {place}", repr(module), "Check its name."
+        ) from None
+    if module not in _used:
+        _used.append(module)
+
+
+def used() -> tuple[str, ...]:
+    """The modules that were imported by :func:`use`, for processes that must know them too."""
+    return tuple(_used)
+
+
+def home_of(*parts: object) -> list[str]:
+    """The modules in which classes and functions are defined that are not part of askwise."""
+    homes = {str(getattr(part, "__module__", "askwise")) for part in parts}
+    return sorted(home for home in homes if home.partition(".")[0] != "askwise")

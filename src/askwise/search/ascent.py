@@ -1,0 +1,130 @@
+"""Local maximisation of a score from many starts at once."""
+
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from askwise.numerics import Objective, Pruning, by_autograd, minimize
+from askwise.space import Domain
+
+Scored = Callable[[Tensor], Tensor]
+VALUE_TOLERANCE = 1e-7  # a smaller gain per step ends an ascent; in units of :func:`score_scale`
+_GRADIENT_TOLERANCE = 1e-4
+_TRIAL, _KEEP, _MAX_STEPS = 5, 4, 50  # prune starts after `_TRIAL` steps; keep at least `_KEEP`
+_MAX_CURVATURE_VARIABLES = 24  # up to which the initial Hessian is worth an evaluation of its own
+_DIFFERENCE_STEP = 1e-4
+_EIGH_BATCH = 2**13  # cuSOLVER fails with a few times as many matrices
+_PENALTY = 1e4  # of the squared constraint violation: maxima are then less than 1e-3 outside
+
+
+@runtime_checkable
+class Differentiable(Protocol):
+    """A score with its own gradient; any other is differentiated by autograd."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Scores of the points."""
+
+    def with_gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores and gradients."""
+
+
+def local_maxima(
+    score: Scored,
+    start: Float[Tensor, "*c s q d"],
+    scale: Float[Tensor, "*c 1"],
+    domain: Domain | None = None,
+    free: Bool[Tensor, " d"] | None = None,
+) -> tuple[Float[Tensor, "*c l q d"], Float[Tensor, "*c l"]]:
+    """The best local maxima reached from the starts of each lane, and minus their scaled scores.
+
+    Only the ``free`` coordinates move.  Integers of the domain are relaxed to reals and its constraints to
+    penalties: snap the result.
+    """
+    *shape, count, q, d = start.shape
+
+    def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
+        x = flat.view(*shape, -1, q, d) if q > 1 else flat.view(*shape, -1, d)
+        value, grad = with_gradient(score, x)
+        value = (value / -scale).nan_to_num_(torch.inf, torch.inf, torch.inf)  # non-finite scores lose
+        value, grad = value.reshape(-1), (grad.reshape(*shape, -1, q * d) / -scale[..., None]).flatten(0, -2)
+        if domain is not None and domain.constrained:
+            excess, by_x = domain.excess(flat.view(-1, q, d))
+            value, grad = value + _PENALTY * excess.sum(-1), grad + _PENALTY * by_x.view(-1, q * d)
+        return value, grad
+
+    flat = start.reshape(-1, q * d)
+    lower, upper, columns = torch.zeros_like(flat), torch.ones_like(flat), None
+    if free is not None:
+        moves = free.repeat(q)
+        lower, upper = torch.where(moves, lower, flat), torch.where(moves, upper, flat)
+        columns = moves.nonzero()[:, 0]
+    curved = (q * d if columns is None else len(columns)) <= _MAX_CURVATURE_VARIABLES
+    found, value = minimize(
+        objective,
+        flat,
+        lower,
+        upper,
+        max_steps=_MAX_STEPS,
+        gradient_tolerance=_GRADIENT_TOLERANCE,
+        value_tolerance=VALUE_TOLERANCE,
+        longest_step=0.3,
+        inverse=_inverse_hessian(objective, flat, columns) if curved else None,
+        pruning=Pruning(
+            count, keep=min(count, max(_KEEP, count // 8)), after=_TRIAL if curved else 4 * _TRIAL
+        ),
+    )
+    return found.view(*shape, -1, q, d), value.view(*shape, -1)
+
+
+def _inverse_hessian(
+    objective: Objective, start: Float[Tensor, "r k"], columns: Int[Tensor, " c"] | None
+) -> Float[Tensor, "r k k"]:
+    """Inverse of the absolute Hessian in the free variables, by finite differences of gradients.
+
+    All differences are one evaluation, which for a single study costs hardly more than that of the
+    starts alone, and saves more than a third of all evaluations (291 instead of 463 on 15 beliefs).
+    """
+    k = start.shape[-1]
+    size = torch.where(start > 0.5, -_DIFFERENCE_STEP, _DIFFERENCE_STEP)
+    steps = torch.diag_embed(size)
+    if columns is not None:
+        steps, size = steps[:, columns], size[:, columns]
+    moved = torch.cat([start[:, None, :], start[:, None, :] + steps], 1)
+    _, grad = objective(moved.view(-1, k))
+    grad = grad.view(len(start), -1, k)
+    if columns is not None:
+        grad = grad[..., columns]
+    hessian = ((grad[:, 1:] - grad[:, :1]) / size[..., None]).nan_to_num(0.0, 0.0, 0.0)
+    parts = [torch.linalg.eigh(part) for part in ((hessian + hessian.mT) / 2).split(_EIGH_BATCH)]
+    values, vectors = (torch.cat(part) for part in zip(*parts, strict=True))
+    floor = 1e-3 * values.abs().amax(-1, keepdim=True) + 1e-12
+    inverse = (vectors / values.abs().clamp_min(floor)[:, None, :]) @ vectors.mT
+    if columns is None:
+        return inverse
+    padded = start.new_zeros(len(start), k, k)
+    padded[:, columns[:, None], columns] = inverse
+    return padded
+
+
+def with_gradient(score: Scored, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores and their gradients, by the score itself or by autograd."""
+    return score.with_gradient(x) if isinstance(score, Differentiable) else by_autograd(score, x)
+
+
+def finite_scores(values: Float[Tensor, "*c k"]) -> Float[Tensor, "*c k"]:
+    """The scores, with non-finite ones replaced by a value well below all others."""
+    bad = ~values.isfinite()
+    if not bad.any():
+        return values
+    top = values.masked_fill(bad, -torch.inf).amax(-1, keepdim=True)
+    low = values.masked_fill(bad, torch.inf).amin(-1, keepdim=True)
+    return torch.where(bad, low - 4 * (top - low), values).nan_to_num(0.0, 0.0, 0.0)
+
+
+def score_scale(values: Float[Tensor, "*c k"]) -> Float[Tensor, "*c 1"]:
+    """Scale of the scores of each lane: the range of their better half."""
+    top, middle = values.amax(-1, keepdim=True), values.median(-1, keepdim=True).values
+    return (top - middle).clamp_min(1e-300)

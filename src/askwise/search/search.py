@@ -1,0 +1,309 @@
+"""Global maximisation of a score over the unit cube, for all lanes at once.
+
+Sobol points and warm points (the best queried points and perturbations of them) are scored; the best
+local maxima among them are then improved together by projected BFGS.  In a domain, all points are
+settings: the ascent treats integers as reals, its result is snapped, and steps to neighbouring integers
+and other choices are tried around it.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from askwise.model import Belief
+from askwise.numerics import Generators, rand, randn, standardised
+from askwise.search.ascent import VALUE_TOLERANCE, Scored, finite_scores, local_maxima, score_scale
+from askwise.space import Domain
+
+_CHUNK_POINTS = {"cpu": 2**12, "cuda": 2**16}  # points that fit the CPU cache or GPU memory
+_DISTANCE_ROWS = 2**10  # of a distance matrix computed at once
+_WARM_POINTS, _PERTURBATION = 32, 0.05  # the best queried points, and perturbations of them
+_CANDIDATES, _STARTS = 128, 8  # Sobol points per dimension plus one, and starts per dimension
+_LOW_DIMENSION, _DRAW_FACTORS = 3, (8, 16)  # more Sobol points for draws, in low and in high dimension
+_WARM_STARTS = 2
+_DUPLICATE_DISTANCE = 1e-6  # points closer than this in every coordinate are duplicates
+_FEASIBLE_TRIES = 64  # random points, of which the first feasible one is taken
+_OVERSAMPLING = 8  # Sobol points drawn per feasible one
+_DISCRETE_ROUNDS = 4  # of steps in discrete parameters, each followed by an ascent in the real ones
+
+
+@dataclass(frozen=True)
+class Search:
+    """Lanes, random source, warm points and domain of a search; rules may draw from ``source``."""
+
+    lanes: torch.Size
+    source: Generators
+    warm: Float[Tensor, "*lane w d"]
+    """Points that may be good starts; at least one per lane."""
+    domain: Domain | None = None
+    """The settings among the points of the cube; None if all are."""
+    cache: "dict[tuple[str, int], tuple[Belief, Tensor]]" = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Results of :meth:`champion` and :meth:`likeliest`, shared by rules and the loop."""
+
+    def __post_init__(self) -> None:
+        """Snap the warm points to the domain."""
+        if self.domain is not None:
+            object.__setattr__(self, "domain", self.domain.on(self.warm.device))
+            object.__setattr__(self, "warm", self.snapped(self.warm))
+
+    @classmethod
+    def around(cls, belief: Belief, source: Generators, domain: Domain | None = None) -> "Search":
+        """A search that starts from the best queried points, too."""
+        data, points = belief.data, belief.data.points
+        lanes, d = data.lanes, points.shape[-1]
+        if data.n == 0:
+            return cls(lanes, source, points.new_full((*lanes, 1, d), 0.5), domain)
+        # by row, not by point: lanes with fewer distinct points are padded with copies
+        members = torch.cat([data.first, torch.where(data.second < 0, data.first, data.second)], -1)
+        with torch.no_grad():
+            means = belief.mean(points).gather(-1, members)
+        best = members.gather(-1, means.topk(min(_WARM_POINTS, means.shape[-1]), -1).indices)[..., None]
+        good = points.gather(-2, best.expand(*best.shape[:-1], d))
+        near = good + _PERTURBATION * randn(source, lanes, good.shape[-2], d, like=points)
+        return cls(lanes, source, torch.cat([good, near.clamp(0, 1)], -2), domain)
+
+    def champion(self, belief: Belief) -> Float[Tensor, "*lane 1 d"]:
+        """The point of highest posterior mean."""
+        return self._cached("champion", belief, lambda: belief.predictive.mean_only().score())
+
+    def likeliest(self, belief: Belief) -> Float[Tensor, "*lane 1 d"]:
+        """The point of highest success probability."""
+        return self._cached("likeliest", belief, lambda: belief.predictive.score(standardised))
+
+    def _cached(self, what: str, belief: Belief, score: Callable[[], Scored]) -> Float[Tensor, "*lane 1 d"]:
+        if (what, id(belief)) not in self.cache:
+            self.cache[what, id(belief)] = belief, self.argmax(score())
+        return self.cache[what, id(belief)][1]
+
+    def argmax(
+        self,
+        score: Scored,
+        q: int = 1,
+        *,
+        draws: int | None = None,
+        extra: Float[Tensor, "k *lane q d"] | None = None,
+    ) -> Float[Tensor, "*c q d"]:
+        """The ``q`` points of highest score, [*lane, q, d].
+
+        With ``q = 1`` the score maps points [*lane, k, d] to [*lane, k].  With more it maps groups
+        [k, *lane, q, d] to [k, *lane], and ``extra`` are groups to start from.  With ``draws`` each lane has
+        this number of scores, searched separately: [draws, *lane, k, d] to [draws, *lane, k].
+        A non-finite score is never chosen if there is a finite one.
+        """
+        with torch.no_grad():
+            if q > 1:
+                return self._best_group(score, q, extra)
+            return self._best_point(score, () if draws is None else (draws,))
+
+    def local_maximum(
+        self, score: Scored, groups: Float[Tensor, "k *lane q d"]
+    ) -> Float[Tensor, "*lane q d"]:
+        """The best group reached by an ascent from these."""
+        with torch.no_grad():
+            scale = score_scale(finite_scores(score(groups).movedim(0, -1)))
+            return self._best_from(score, groups, scale)
+
+    def select(self, lanes: Int[Tensor, " k"]) -> "Search":
+        """The search for some of the lanes."""
+        source = self.source
+        if not isinstance(source, torch.Generator):
+            source = [source[lane] for lane in lanes.tolist()]
+        return Search(lanes.shape, source, self.warm[lanes], self.domain)
+
+    def snapped(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
+        """The points moved to settings of the domain."""
+        return x if self.domain is None else self.domain.snapped(x)
+
+    def space_filling(self, count: int) -> Float[Tensor, "*lane k d"]:
+        """Sobol points, snapped to settings."""
+        if self.domain is None:
+            points, _ = _sobol(count, self.warm.shape[-1], self.warm.device)
+        else:
+            points = _sobol_settings(count, self.domain)
+        return points.expand(*self.lanes, -1, -1)
+
+    def faces(self, count: int) -> Float[Tensor, "*lane k d"]:
+        """Settings, most of them on the faces of the cube."""
+        inside = self.space_filling(count)
+        # stretched to twice the size of the cube, points are clamped to its faces
+        return self._snapped_except_choices((2 * inside - 0.5).clamp(0, 1), inside)
+
+    def corners(self) -> Float[Tensor, "*lane k d"]:
+        """Corners of the cube, at most 64 of them, or settings close to them."""
+        d = self.warm.shape[-1]
+        number = torch.arange(2 ** min(d, 6), device=self.warm.device)[:, None]
+        points = (number >> torch.arange(d, device=self.warm.device) % 6) & 1
+        points = points.to(self.warm.dtype).expand(*self.lanes, -1, -1)
+        return self._snapped_except_choices(points, self.space_filling(len(number)))
+
+    def random(self, count: int) -> Float[Tensor, "*lane k d"]:
+        """Settings drawn uniformly and independently."""
+        d = self.warm.shape[-1]
+        if self.domain is None:
+            return rand(self.source, self.lanes, count, d, like=self.warm)
+        tries = _FEASIBLE_TRIES if self.domain.constrained else 1
+        return self.domain.uniform(rand(self.source, self.lanes, count, tries, d, like=self.warm))
+
+    @property
+    def candidates(self) -> int:
+        """Number of Sobol points that are scored."""
+        return _CANDIDATES * (1 + self._dimensions)
+
+    @property
+    def _dimensions(self) -> int:
+        """Number of parameters to choose."""
+        return self.warm.shape[-1] if self.domain is None else self.domain.dimensions
+
+    def _snapped_except_choices(self, points: Tensor, others: Tensor) -> Tensor:
+        """Settings near these points, with the choices of ``others``: a corner has several in a tie."""
+        if self.domain is None:
+            return points
+        return self.domain.snapped(torch.where(self.domain.one_hot, others, points))
+
+    def _best_point(self, score: Scored, draws: tuple[int, ...]) -> Tensor:
+        d, dimensions = self.warm.shape[-1], self._dimensions
+        # a draw of f has many more local maxima than posterior moments, the more so in high dimension
+        factor = _DRAW_FACTORS[dimensions > _LOW_DIMENSION] if draws else 1
+        shape, count = (*draws, *self.lanes), factor * self.candidates
+        if self.domain is None:
+            fixed, neighbours = _sobol(count, d, self.warm.device)
+        else:
+            fixed, neighbours = _distinct_settings(count, self.domain)
+        sobol, warm = fixed.expand(*shape, -1, -1), self.warm.expand(*shape, -1, -1)
+        values = finite_scores(torch.cat([_in_chunks(score, sobol, -2), _in_chunks(score, warm, -2)], -1))
+        x = torch.cat([sobol, warm], -2)
+        starts = min(_STARTS * dimensions, len(fixed))
+        start = x.gather(-2, _start_indices(values, neighbours, starts)[..., None].expand(*shape, -1, d))
+        scale = score_scale(values)
+        if self.domain is None:
+            return _lowest(*local_maxima(score, start[..., None, :], scale))[..., 0, :, :]
+        best, value = self._best_setting(score, start[..., None, :], scale, self.domain.climbs)
+        return self._discrete_steps(score, best, value, scale)[..., 0, :, :]
+
+    def _best_group(self, score: Scored, q: int, extra: Tensor | None) -> Tensor:
+        d = self.warm.shape[-1]
+        fixed, _ = _sobol(self.candidates // q, q * d, self.warm.device)
+        x = self.snapped(fixed.view(-1, *[1] * len(self.lanes), q, d)).expand(-1, *self.lanes, -1, -1)
+        values = finite_scores(_in_chunks(score, x, 0).movedim(0, -1))
+        best = values.topk(min(_STARTS, len(fixed)), -1).indices.movedim(-1, 0)
+        start = x.gather(0, best[..., None, None].expand(*best.shape, q, d))
+        if extra is not None:
+            start = torch.cat([start, extra])
+        return self._best_from(score, start, score_scale(values))
+
+    def _best_from(self, score: Scored, groups: Tensor, scale: Tensor) -> Tensor:
+        lanes = len(self.lanes)
+
+        def by_lane(x: Tensor) -> Tensor:
+            return score(x.movedim(lanes, 0)).movedim(0, lanes)
+
+        start = groups.movedim(0, lanes)
+        if self.domain is None:
+            return _lowest(*local_maxima(by_lane, start, scale)).squeeze(lanes)
+        return self._best_setting(by_lane, start, scale, self.domain.climbs)[0].squeeze(lanes)
+
+    def _best_setting(
+        self, score: Scored, start: Float[Tensor, "*c s q d"], scale: Float[Tensor, "*c 1"], free: Tensor
+    ) -> tuple[Float[Tensor, "*c 1 q d"], Float[Tensor, "*c 1"]]:
+        """The best of the starts and the snapped results of an ascent from them, and its score."""
+        options = start
+        if free.any():
+            found, _ = local_maxima(score, start, scale, self.domain, free)
+            options = torch.cat([start, self.snapped(found)], -3)
+        values = finite_scores(score(options if start.shape[-2] > 1 else options[..., 0, :]))
+        return _lowest(options, -values), values.amax(-1, keepdim=True)
+
+    def _discrete_steps(
+        self,
+        score: Scored,
+        best: Float[Tensor, "*c 1 1 d"],
+        value: Float[Tensor, "*c 1"],
+        scale: Float[Tensor, "*c 1"],
+    ) -> Float[Tensor, "*c 1 1 d"]:
+        """The best setting after steps in the discrete parameters, while they improve the score."""
+        assert self.domain is not None
+        running = torch.ones_like(value, dtype=torch.bool)
+        for _ in range(_DISCRETE_ROUNDS):
+            around = self.snapped(self.domain.neighbours(best[..., 0, 0, :]))
+            options = torch.cat([best, around[..., None, :]], -3)
+            found, reached = self._best_setting(score, options, scale, ~self.domain.stays)
+            better = running & (reached > value)
+            running = running & (reached > value + VALUE_TOLERANCE * scale)
+            best = torch.where(better[..., None, None], found, best)
+            value = torch.where(better, reached, value)
+            if not running.any():
+                break
+        return best
+
+
+def coincide(
+    some: Float[Tensor, "*lane k d"], others: Float[Tensor, "*lane j d"]
+) -> Bool[Tensor, "*lane k j"]:
+    """Which points are duplicates of which others."""
+    return ((some[..., :, None, :] - others[..., None, :, :]).abs() < _DUPLICATE_DISTANCE).all(-1)
+
+
+def _in_chunks(score: Scored, x: Tensor, dim: int) -> Tensor:
+    """Scores of all candidates, in chunks that fit the cache or memory."""
+    chunks = math.ceil(max(1, math.prod(x.shape[:-1])) / _CHUNK_POINTS[x.device.type])
+    size = max(1, math.ceil(x.shape[dim] / chunks))
+    return torch.cat([score(chunk) for chunk in x.split(size, dim)], -1 if dim == -2 else 0)
+
+
+def _start_indices(values: Tensor, neighbours: Tensor, count: int) -> Int[Tensor, "*c s"]:
+    """Indices of the best local maxima among the Sobol points, and of the best warm points."""
+    fixed = len(neighbours)
+    sobol, warm = values[..., :fixed], values[..., fixed:]
+    is_maximum = (sobol[..., None] >= sobol[..., neighbours]).all(-1)
+    # if there are too few local maxima, the next best points follow
+    penalty = 2 * (sobol.amax(-1, keepdim=True) - sobol.amin(-1, keepdim=True))
+    best = torch.where(is_maximum, sobol, sobol - penalty).topk(count, -1).indices
+    best_warm = warm.topk(min(_WARM_STARTS, warm.shape[-1]), -1).indices
+    return torch.cat([best, best_warm + fixed], -1)
+
+
+def _lowest(found: Float[Tensor, "*c s q d"], value: Float[Tensor, "*c s"]) -> Float[Tensor, "*c 1 q d"]:
+    """The group of lowest value."""
+    *shape, _, q, d = found.shape
+    return found.gather(-3, value.argmin(-1)[..., None, None, None].expand(*shape, 1, q, d))
+
+
+@functools.lru_cache(maxsize=32)
+def _sobol(count: int, d: int, device: torch.device) -> tuple[Float[Tensor, "s d"], Int[Tensor, "s k"]]:
+    """Scrambled Sobol points with a fixed seed, and their nearest neighbours."""
+    points = torch.quasirandom.SobolEngine(d, scramble=True, seed=0).draw(count, dtype=torch.float64)
+    return points.to(device), _nearest_neighbours(points, 2 * d + 4).to(device)
+
+
+@functools.lru_cache(maxsize=32)
+def _sobol_settings(count: int, domain: Domain) -> Float[Tensor, "s d"]:
+    """Sobol points snapped to settings, feasible points first."""
+    drawn = _OVERSAMPLING * count if domain.constrained else count
+    engine = torch.quasirandom.SobolEngine(domain.d, scramble=True, seed=0)
+    points = domain.rounded(engine.draw(drawn, dtype=torch.float64).to(domain.low.device))
+    feasible = domain.feasible(points)
+    return domain.snapped(torch.cat([points[feasible], points[~feasible]])[:count])
+
+
+@functools.lru_cache(maxsize=32)
+def _distinct_settings(count: int, domain: Domain) -> tuple[Float[Tensor, "s d"], Int[Tensor, "s k"]]:
+    """All settings if there are at most ``count``, else Sobol ones; and their nearest neighbours."""
+    points = domain.settings(count)
+    if points is None:
+        points = _sobol_settings(count, domain).unique(dim=0)
+    return points, _nearest_neighbours(points, 2 * domain.d + 4)
+
+
+def _nearest_neighbours(points: Float[Tensor, "s d"], count: int) -> Int[Tensor, "s k"]:
+    """Nearest-neighbour indices, self excluded."""
+    count = min(count, len(points))
+    chunks = points.split(_DISTANCE_ROWS)  # the whole distance matrix may not fit memory
+    near = [torch.cdist(chunk, points).topk(count, largest=False).indices for chunk in chunks]
+    return torch.cat(near)[:, 1:]

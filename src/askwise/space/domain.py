@@ -1,0 +1,329 @@
+"""Which points of the unit cube are settings: steps, one-hot choices, linear constraints, context.
+
+Constraints are linear in natural units, in which they are checked.  The search works with *shares*: natural
+values rescaled to [0, 1], in which the constraints are linear, too.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+_EQUAL_CELLS = 2**20  # with more steps than this it does not matter how the interval is divided
+_HALVINGS, _PROJECTIONS = 40, 50
+_TOLERANCE = 1e-9  # of a constraint, relative to the size of its terms
+_VAST = 1e7
+_AIM = 1e-12  # tighter than the tolerance, so that another summation order does not leave the feasible set
+_STALLED = 1e-14  # relative change of a value below which a projection has stalled
+
+
+def rounded(
+    place: Float[Tensor, "*b"],
+    low: Float[Tensor, "*c"],
+    high: Float[Tensor, "*c"],
+    log: Bool[Tensor, "*c"],
+    step: Float[Tensor, "*c"],
+) -> Float[Tensor, "*b"]:
+    """Value ``low + k * step`` of a place between 0 and 1, both ends included.
+
+    All values have equal shares of the unit interval; with ``log``, the places to which they are nearest.
+    """
+    steps = ((high - low) / step).round()
+    cell = torch.where(steps < _EQUAL_CELLS, (place * (steps + 1)).floor(), (place * steps).round())
+    value = low + cell * step
+    if log.any():
+        rest = low.remainder(step)  # of the lowest value: the others have it too
+        nearest = rest + ((_natural(place, low, high, log) - rest) / step).round() * step
+        value = torch.where(log, nearest, value)
+    return value.clamp(low, high)
+
+
+def placed(
+    value: Float[Tensor, "*b"], low: Float[Tensor, "*c"], high: Float[Tensor, "*c"], log: Bool[Tensor, "*c"]
+) -> Float[Tensor, "*b"]:
+    """Place between 0 and 1 of a natural value."""
+    place = (value - low) / (high - low)
+    if log.any():
+        bottom, ratio = _logarithms(low, high, log)
+        in_ratio = (torch.where(log, value, 1.0).log() - bottom) / ratio
+        place = torch.where(log & (value > low) & (value < high), in_ratio, place)
+    return place.clamp(0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The settings among the points of the unit cube, for one context."""
+
+    low: Float[Tensor, " d"]
+    high: Float[Tensor, " d"]
+    """Natural bounds of each coordinate; 0 and 1 for one-hot coordinates."""
+    log: Bool[Tensor, " d"]
+    step: Float[Tensor, " d"]
+    """Natural distance between neighbouring values; zero where every value is allowed."""
+    choices: Sequence[tuple[int, int]]
+    """Slices of one-hot coordinates: first, and one past the last."""
+    given: Float[Tensor, " d"]
+    """Places fixed by the context; nan elsewhere."""
+    weights: Float[Tensor, "c d"]
+    limits: Float[Tensor, " c"]
+    """Constraints ``weights @ natural <= limits``."""
+    anchor: Float[Tensor, " d"]
+    """A feasible setting, well inside the constraints if possible."""
+
+    @property
+    def d(self) -> int:
+        """Number of coordinates."""
+        return len(self.low)
+
+    @functools.cached_property
+    def stepped(self) -> Bool[Tensor, " d"]:
+        """Coordinates with steps."""
+        return self.step > 0
+
+    @functools.cached_property
+    def _axes(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Low, high, log and step of each coordinate; steps of one where there are none."""
+        return self.low, self.high, self.log, torch.where(self.stepped, self.step, 1.0)
+
+    @functools.cached_property
+    def one_hot(self) -> Bool[Tensor, " d"]:
+        """One-hot coordinates."""
+        mask = torch.zeros_like(self.log)
+        for first, end in self.choices:
+            mask[first:end] = True
+        return mask
+
+    @functools.cached_property
+    def held(self) -> Bool[Tensor, " d"]:
+        """Coordinates without a gradient: one-hot ones and the context."""
+        return self.one_hot | ~self.given.isnan()
+
+    @functools.cached_property
+    def climbs(self) -> Bool[Tensor, " d"]:
+        """Coordinates that gradient ascent moves; stepped ones are relaxed to real numbers."""
+        return ~self.held
+
+    @functools.cached_property
+    def stays(self) -> Bool[Tensor, " d"]:
+        """Everything but continuous coordinates."""
+        return self.held | self.stepped
+
+    @property
+    def dimensions(self) -> int:
+        """Number of parameters to choose."""
+        free = [first for first, _ in self.choices if self.given[first].isnan()]
+        return int(self.climbs.sum()) + len(free)
+
+    @property
+    def constrained(self) -> bool:
+        """Whether there are constraints."""
+        return len(self.limits) > 0
+
+    @functools.cached_property
+    def rows(self) -> Float[Tensor, "c d"]:
+        """Constraint normals in shares, of unit length over the free coordinates."""
+        return self.weights * (self.high - self.low) / self._lengths[:, None]
+
+    @functools.cached_property
+    def bounds(self) -> Float[Tensor, " c"]:
+        """Constraint limits in shares: ``rows @ share <= bounds``."""
+        return (self.limits - self.weights @ self.low) / self._lengths
+
+    @functools.cached_property
+    def _vast(self) -> Bool[Tensor, " c"] | None:
+        """Integer constraints with terms so large that an excess of one could pass for rounding, if any."""
+        numbers = torch.cat([self.weights, self.limits[:, None]], -1)
+        size = self.weights.abs() @ torch.maximum(self.low.abs(), self.high.abs()) + self.limits.abs()
+        vast = (numbers == numbers.round()).all(-1) & (size > _VAST)
+        return vast if vast.any() else None
+
+    @functools.cached_property
+    def _lengths(self) -> Float[Tensor, " c"]:
+        return torch.where(self.given.isnan(), self.weights * (self.high - self.low), 0.0).norm(dim=-1)
+
+    def on(self, device: torch.device) -> "Domain":
+        """The domain with its tensors on this device."""
+        if self.low.device == device:
+            return self
+        parts = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "choices"}
+        return replace(self, **{name: part.to(device) for name, part in parts.items()})
+
+    def snapped(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
+        """Settings near these points; a setting stays as it is.
+
+        The context is set, steps are rounded, the largest one-hot coordinate wins.  An infeasible result is
+        projected onto the constraints in its continuous coordinates or, if that fails, moved towards the
+        anchor until it is feasible.
+        """
+        x = self.rounded(x)
+        if not self.constrained:
+            return x
+        bad = ~self.feasible(x)
+        if bad.any():
+            x[bad] = self._made_feasible(x[bad])
+        return x
+
+    def feasible(self, x: Float[Tensor, "*b d"], tolerance: float = _TOLERANCE) -> Bool[Tensor, "*b"]:
+        """Whether points satisfy the constraints, after rounding steps."""
+        return self.satisfied(self.natural(x), tolerance)
+
+    def satisfied(self, values: Float[Tensor, "*b d"], tolerance: float = _TOLERANCE) -> Bool[Tensor, "*b"]:
+        """Whether natural values satisfy the constraints, up to a tolerance relative to their terms.
+
+        Constraints whose terms are all whole numbers are checked exactly.
+        """
+        over = values @ self.weights.mT - self.limits
+        size = values.abs() @ self.weights.abs().mT + self.limits.abs()
+        allowed = tolerance * size
+        if self._vast is not None:
+            broken = (values != values.round()).to(values.dtype) @ (self.weights != 0).to(values.dtype).mT
+            allowed = torch.where(self._vast & (broken == 0), allowed.clamp_max(0.5), allowed)
+        return (over <= allowed).all(-1)
+
+    def natural(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
+        """Natural values, steps rounded."""
+        value = torch.where(x >= 1, self.high, self.low + x * (self.high - self.low))
+        if self.log.any():
+            value = torch.where(self.log, _natural(x, self.low, self.high, self.log), value)
+        if self.stepped.any():
+            value = torch.where(self.stepped, rounded(x, *self._axes), value)
+        return value.clamp(self.low, self.high)
+
+    def depth(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b"]:
+        """Distance to the nearest constraint in shares; negative outside."""
+        return -self._violations(self.shares(x)).amax(-1)
+
+    def shares(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
+        """Natural values rescaled to [0, 1]."""
+        if not self.log.any():
+            return x
+        natural = _natural(x, self.low, self.high, self.log)
+        return torch.where(self.log, (natural - self.low) / (self.high - self.low), x)
+
+    def excess(self, x: Float[Tensor, "*b d"]) -> tuple[Float[Tensor, "*b"], Float[Tensor, "*b d"]]:
+        """Sum of squared constraint violations, and its gradient."""
+        over = self._violations(self.shares(x)).clamp_min(0)
+        slope = 2 * over @ self.rows
+        if self.log.any():
+            _, ratio = _logarithms(self.low, self.high, self.log)
+            steepness = _natural(x, self.low, self.high, self.log) * ratio / (self.high - self.low)
+            slope = torch.where(self.log, slope * steepness, slope)
+        return over.square().sum(-1), slope
+
+    def neighbours(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b k d"]:
+        """Settings that differ in one discrete parameter: a step up or down, every other value of a choice.
+
+        They may be infeasible, and at the end of a range one of them is the setting itself.
+        """
+        variants = []
+        for column in (self.stepped & ~self.held).nonzero()[:, 0].tolist():
+            low, high, log, step = (part[column] for part in self._axes)
+            value = rounded(x[..., column], low, high, log, step)
+            for way in (-1, 1):
+                variant = x.clone()
+                variant[..., column] = placed((value + way * step).clamp(low, high), low, high, log)
+                variants.append(variant)
+        for first, end in self.choices:
+            for shift in range(1, end - first) if self.given[first].isnan() else ():
+                variant = x.clone()
+                variant[..., first:end] = x[..., first:end].roll(shift, -1)
+                variants.append(variant)
+        return torch.stack(variants, -2) if variants else x.new_empty(*x.shape[:-1], 0, self.d)
+
+    def uniform(self, draws: Float[Tensor, "*b t d"]) -> Float[Tensor, "*b d"]:
+        """The first feasible of several uniform draws; if there is none, the first draw snapped.
+
+        All values of a choice, and all steps of a linear scale, are equally likely.
+        """
+        settings = self.rounded(draws)
+        first = self.feasible(settings).to(torch.uint8).argmax(-1)[..., None, None]
+        return self.snapped(settings.gather(-2, first.expand(*first.shape[:-1], self.d))[..., 0, :])
+
+    def settings(self, most: int) -> Float[Tensor, "s d"] | None:
+        """All settings, if no parameter is continuous and there are at most ``most``."""
+        steps = ((self.high - self.low) / self._axes[-1]).round()
+        counts = torch.where(self.stepped & ~self.held, steps + 1, 1).long().tolist()
+        free = [(first, end) for first, end in self.choices if self.given[first].isnan()]
+        total = math.prod(counts) * math.prod(end - first for first, end in free)
+        if not self.stays.all() or total > most:
+            return None
+        points = self.anchor[None]
+        for column in [column for column, count in enumerate(counts) if count > 1]:
+            low, high, log, step = (part[column] for part in self._axes)
+            values = torch.arange(counts[column], dtype=points.dtype, device=points.device) * step + low
+            points = points.repeat_interleave(len(values), 0)
+            points[:, column] = placed(values, low, high, log).repeat(len(points) // len(values))
+        for first, end in free:
+            eye = torch.eye(end - first, dtype=points.dtype, device=points.device)
+            points = points.repeat_interleave(len(eye), 0)
+            points[:, first:end] = eye.repeat(len(points) // len(eye), 1)
+        return points[self.feasible(points)]
+
+    def rounded(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
+        """Context set, steps rounded, one value of each choice; constraints are ignored."""
+        x = torch.where(self.given.isnan(), x.clamp(0, 1), self.given)
+        if self.stepped.any():
+            x = torch.where(self.stepped, placed(rounded(x, *self._axes), *self._axes[:3]), x)
+        for first, end in self.choices:
+            winner = x[..., first:end].argmax(-1, keepdim=True)
+            x[..., first:end] = torch.zeros_like(x[..., first:end]).scatter_(-1, winner, 1.0)
+        return x
+
+    def _violations(self, shares: Tensor) -> Tensor:
+        return shares @ self.rows.mT - self.bounds
+
+    def projected(self, x: Float[Tensor, "r d"]) -> Float[Tensor, "r d"]:
+        """Cyclic projection of the continuous coordinates, until feasible or stalled."""
+        values = self.natural(x)
+        rows = torch.where(self.stays, 0.0, self.rows)
+        # step in natural units that undoes a violation of one
+        length = self._lengths * rows.square().sum(-1).clamp_min(1e-300)
+        steps = rows * (self.high - self.low) / length[:, None]
+        moving = torch.arange(len(x), device=x.device)
+        for _ in range(_PROJECTIONS):
+            before = now = values[moving]
+            for step, weights, limit in zip(steps, self.weights, self.limits, strict=True):
+                over = (now @ weights - limit).clamp_min(0)
+                now = (now - over[:, None] * step).clamp(self.low, self.high)
+            values[moving] = now
+            moving = moving[((now - before).abs() > _STALLED * before.abs()).any(-1)]
+            if not len(moving):
+                break
+        return torch.where(rows.any(0), placed(values, self.low, self.high, self.log), x)
+
+    def _made_feasible(self, x: Float[Tensor, "r d"]) -> Float[Tensor, "r d"]:
+        x = self.projected(x)
+        bad = ~self.feasible(x)
+        if bad.any():
+            x[bad] = self._towards_anchor(x[bad])
+        return x
+
+    def _towards_anchor(self, x: Float[Tensor, "r d"]) -> Float[Tensor, "r d"]:
+        """Feasible settings between the anchor and these points, as near to them as bisection finds."""
+        anchor = torch.where(self.one_hot, x, self.anchor)
+        best = anchor
+        near, far = x.new_zeros(len(x), 1), x.new_ones(len(x), 1)
+        for _ in range(_HALVINGS):
+            middle = (near + far) / 2
+            trial = self.rounded(anchor + middle * (x - anchor))
+            good = self.feasible(trial, _AIM)[:, None]
+            best = torch.where(good, trial, best)
+            near, far = torch.where(good, middle, near), torch.where(good, far, middle)
+        return best
+
+
+def _natural(place: Tensor, low: Tensor, high: Tensor, log: Tensor) -> Tensor:
+    """Natural values of logarithmic coordinates, both ends exact; arbitrary for the others."""
+    bottom, ratio = _logarithms(low, high, log)
+    value = (bottom + place * ratio).exp()
+    return torch.where(place <= 0, low, torch.where(place >= 1, high, value))
+
+
+def _logarithms(low: Tensor, high: Tensor, log: Tensor) -> tuple[Tensor, Tensor]:
+    """Logarithms of the lower bound and of the ratio of bounds; arbitrary where not logarithmic."""
+    bottom = torch.where(log, low, 1.0).log()
+    return bottom, torch.where(log, high, 2.0).log() - bottom

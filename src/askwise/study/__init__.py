@@ -1,0 +1,64 @@
+"""Studies: ask, tell, best.
+
+A study is its record: `storage` keeps events, `state` folds them, `questions` derives the next query from the
+state alone, `recommendation` says which setting to use and when to stop.  Names are imported when they are
+first used, so that the command line can read the defaults of a study without loading torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from askwise.study.answers import Answer as Answer
+    from askwise.study.answers import Preference as Preference
+    from askwise.study.answers import Tie as Tie
+    from askwise.study.answers import Verdict as Verdict
+    from askwise.study.answers import YesNo as YesNo
+    from askwise.study.answers import labels as labels
+    from askwise.study.config import Config as Config
+    from askwise.study.config import load as load
+    from askwise.study.config import template as template
+    from askwise.study.feedback import FEEDBACKS as FEEDBACKS
+    from askwise.study.feedback import Feedback as Feedback
+    from askwise.study.plan import Plan as Plan
+    from askwise.study.questions import Model as Model
+    from askwise.study.questions import Situation as Situation
+    from askwise.study.questions import next_question as next_question
+    from askwise.study.recommendation import Best as Best
+    from askwise.study.recommendation import Outlook as Outlook
+    from askwise.study.recommendation import best as best
+    from askwise.study.recommendation import outlook as outlook
+    from askwise.study.recommendation import probability_of_best as probability_of_best
+    from askwise.study.replay import Replayed as Replayed
+    from askwise.study.simulation import Checkpoint as Checkpoint
+    from askwise.study.simulation import Simulation as Simulation
+    from askwise.study.simulation import conclusion as conclusion
+    from askwise.study.simulation import simulated as simulated
+    from askwise.study.state import Answered as Answered
+    from askwise.study.state import Entry as Entry
+    from askwise.study.state import State as State
+    from askwise.study.study import Question as Question
+    from askwise.study.study import Status as Status
+    from askwise.study.study import Study as Study
+
+_HOMES = {
+    "answers": ("Answer", "Preference", "Tie", "Verdict", "YesNo", "labels"),
+    "config": ("Config", "load", "template"),
+    "feedback": ("FEEDBACKS", "Feedback"),
+    "plan": ("Plan",),
+    "questions": ("Model", "Situation", "next_question"),
+    "recommendation": ("Best", "Outlook", "best", "outlook", "probability_of_best"),
+    "replay": ("Replayed",),
+    "simulation": ("Checkpoint", "Simulation", "conclusion", "simulated"),
+    "state": ("Answered", "Entry", "State"),
+    "study": ("Question", "Status", "Study"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'askwise.study' has no attribute {name!r}")
+    return getattr(import_module(f"askwise.study.{_HOME[name]}"), name)

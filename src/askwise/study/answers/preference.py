@@ -1,0 +1,61 @@
+"""Which of two is better?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from askwise.errors import Refused
+from askwise.study.answers.base import Answer, Verdict, whole
+
+if TYPE_CHECKING:
+    import torch
+
+    import askwise.model
+
+
+@dataclass(frozen=True)
+class Preference(Answer):
+    """The better of two options."""
+
+    prefers: int
+
+    key = "prefers"
+
+    @classmethod
+    def given(cls, value: object, size: int, how: str) -> "Preference":
+        """The index of the preferred option."""
+        index = whole(value)
+        if index not in (0, 1):
+            raise Refused("answer", "be 0 or 1, the index of the preferred option", repr(value), how)
+        return cls(index)
+
+    @classmethod
+    def typed(cls, text: str, names: Sequence[str]) -> "Preference | None":
+        """The name of the preferred option."""
+        return cls(names.index(text.upper())) if text.upper() in names else None
+
+    @classmethod
+    def rows(cls, points: "torch.Tensor", answers: "Sequence[Preference]") -> "askwise.model.Data":
+        """A row for each duel."""
+        import torch
+
+        from askwise.model import Data
+
+        return Data.duels(points, torch.tensor([1 - answer.prefers for answer in answers]))
+
+    def text(self, names: Sequence[str]) -> str:
+        """The preferred option."""
+        return names[self.prefers]
+
+    def outcomes(self, names: Sequence[str]) -> list[str]:
+        """Better and worse."""
+        return ["better" if option == self.prefers else "worse" for option in range(len(names))]
+
+    @classmethod
+    def from_outcomes(cls, outcomes: Sequence[str]) -> "Preference | None":
+        """From better and worse."""
+        return cls(list(outcomes).index("better")) if sorted(outcomes) == ["better", "worse"] else None
+
+    def verdicts(self, size: int) -> list[Verdict]:
+        """Good is the preferred one."""
+        return ["good" if option == self.prefers else "bad" for option in range(size)]

@@ -1,0 +1,88 @@
+"""Which is best, or the best few in order."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from askwise.errors import Refused
+from askwise.study.answers.base import Answer, Verdict, indices, whole
+
+if TYPE_CHECKING:
+    import torch
+
+    import askwise.model
+
+
+@dataclass(frozen=True)
+class Ranking(Answer):
+    """The best options in order, best first; a winner is a ranking of one."""
+
+    ranking: tuple[int, ...]
+
+    key = "ranking"
+
+    @classmethod
+    def given(cls, value: object, size: int, how: str) -> "Ranking":
+        """Indices, best first; the first few are enough."""
+        places = indices(value)
+        if not places or len(set(places)) != len(places) or not all(0 <= place < size for place in places):
+            expected = f"name options of 0 to {size - 1}, each once at most, best first"
+            raise Refused("ranking", expected, repr(value), how)
+        # who comes last is known when all others are placed
+        return cls(tuple(places[: size - 1] if len(places) == size else places))
+
+    @classmethod
+    def winner(cls, value: object, size: int, how: str) -> "Ranking":
+        """The index of the best option."""
+        best = whole(value)
+        if best is None or not 0 <= best < size:
+            raise Refused("winner", f"be one of the options 0 to {size - 1}", repr(value), how)
+        return cls((best,))
+
+    @classmethod
+    def typed(cls, text: str, names: Sequence[str]) -> "Ranking | None":
+        """One name, or several with commas or > between them."""
+        parts = [part.strip().upper() for part in re.split("[>,]", text)]
+        if not all(part in names for part in parts):
+            return None
+        if len(set(parts)) < len(parts):
+            raise Refused("answer", "name each option once at most", repr(text), "Leave one out.")
+        return cls.given([names.index(part) for part in parts], len(names), "")
+
+    @classmethod
+    def rows(cls, points: "torch.Tensor", answers: "Sequence[Ranking]") -> "askwise.model.Data":
+        """Each of the best beats the next, the last of them all others."""
+        import torch
+
+        from askwise.model import Data
+
+        return Data.rankings(points, torch.tensor([answer.ranking for answer in answers]))
+
+    @property
+    def shape(self) -> object:
+        """How many are ranked."""
+        return len(self.ranking)
+
+    def text(self, names: Sequence[str]) -> str:
+        """Best first."""
+        return ">".join(names[place] for place in self.ranking)
+
+    def outcomes(self, names: Sequence[str]) -> list[str]:
+        """The place of each option that has one."""
+        places = {option: place for place, option in enumerate(self.ranking, 1)}
+        return [str(places.get(option, "")) for option in range(len(names))]
+
+    @classmethod
+    def from_outcomes(cls, outcomes: Sequence[str]) -> "Ranking | None":
+        """From places 1, 2, .."""
+        if not any(outcomes) or not all(outcome.isdecimal() for outcome in outcomes if outcome):
+            return None
+        places = sorted((int(outcome), index) for index, outcome in enumerate(outcomes) if outcome)
+        if [place for place, _ in places] != list(range(1, len(places) + 1)):
+            return None
+        return cls.given([index for _, index in places], len(outcomes), "")
+
+    def verdicts(self, size: int) -> list[Verdict]:
+        """Good is the first."""
+        return ["good" if option == self.ranking[0] else "bad" for option in range(size)]

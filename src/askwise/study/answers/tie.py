@@ -1,0 +1,57 @@
+"""Can't decide."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from askwise.study.answers.base import Answer, Verdict
+
+if TYPE_CHECKING:
+    import torch
+
+    import askwise.model
+
+_WORDS = ("tie", "can't-decide", "can't decide", "cant-decide")
+
+
+@dataclass(frozen=True)
+class Tie(Answer):
+    """Neither yes nor no, or no option noticeably better than another; this informs the model."""
+
+    undecided: bool = True
+
+    key = "undecided"
+
+    @classmethod
+    def given(cls, value: object, size: int, how: str) -> "Tie":
+        """None."""
+        return cls()
+
+    @classmethod
+    def typed(cls, text: str, names: Sequence[str]) -> "Tie | None":
+        """Tie, or can't decide."""
+        return cls() if text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") in _WORDS else None
+
+    @classmethod
+    def rows(cls, points: "torch.Tensor", answers: "Sequence[Tie]") -> "askwise.model.Data":
+        """Rows within the margin: of one setting, or of all pairs."""
+        from askwise.model import Data
+
+        return Data.ties(points)
+
+    def text(self, names: Sequence[str]) -> str:
+        """Tie."""
+        return "tie"
+
+    def outcomes(self, names: Sequence[str]) -> list[str]:
+        """A tie of all."""
+        return ["tie"] * len(names)
+
+    @classmethod
+    def from_outcomes(cls, outcomes: Sequence[str]) -> "Tie | None":
+        """From ties."""
+        return cls() if {outcome for outcome in outcomes if outcome} == {"tie"} else None
+
+    def verdicts(self, size: int) -> list[Verdict]:
+        """Nothing said."""
+        return ["undecided"] * size

@@ -1,0 +1,306 @@
+"""A study as a TOML file: read with errors that name the line, written, and a template to fill in."""
+
+import json
+import re
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from askwise import plugins
+from askwise.errors import NotFound, Refused
+from askwise.rules.asks import Asks
+from askwise.study.feedback import FEEDBACKS
+from askwise.study.toml import Tables
+
+if TYPE_CHECKING:  # what needs torch is imported when a study is read
+    import askwise.space
+    import askwise.study.plan
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a file says of a study; what it leaves out is None, or the default."""
+
+    name: str
+    space: "askwise.space.Space"
+    question: str = ""
+    """What people are asked, in words."""
+    feedback: str = "duel"
+    rule: str | None = None
+    seed: int = 0
+    size: int | None = None
+    kernel: str = "matern52"
+    initial: int | None = None
+    expires: float | int | None = None
+    storage: str | None = None
+    imports: tuple[str, ...] = ()
+    """Modules of the user's own to import first."""
+
+    def plan(self, **instead: Any) -> "askwise.study.plan.Plan":
+        """The plan of the study, with some settings changed."""
+        from askwise.study.plan import Plan
+
+        settings = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Plan.checked(**{k: v for k, v in (settings | instead).items() if k not in _UNPLANNED})
+
+
+_UNPLANNED = ("name", "question", "storage", "imports")
+
+
+def load(source: str | Path) -> Config:
+    """The study that a TOML file (or a text of more than one line) describes.
+
+    >>> load('[study]\\nname = "hall"\\n[space.gain]\\ntype = "real"\\nlow = 0\\nhigh = 40').space
+    Space(gain=Real(0, 40))
+    """
+    is_text = isinstance(source, str) and "\n" in source
+    file = Tables.read(str(source) if is_text else _content(Path(source)))
+    for key in file.content:
+        file.check_known((), key, ("study", "space"))
+    study = file.table("study")
+    for key, value in study.items():
+        file.check_known(("study",), key, [*_STUDY])
+        _STUDY[key](file.at("study", key), key, value)
+    if "name" not in study:
+        raise Refused("name", "be given", "none", 'Add name = "..." under [study].', file.at("study"))
+    study.setdefault("question", FEEDBACKS[study.get("feedback", Config.feedback)].question)
+    imports = tuple(study.pop("import", ()))
+    for module in imports:
+        try:
+            plugins.use(module, None if is_text else Path(source).absolute().parent)
+        except Refused as error:
+            raise error.at(file.at("study", "import")) from None
+    config = Config(space=_space(file, study.pop("constraints", [])), imports=imports, **study)
+    _check_plan(file, config)
+    return config
+
+
+def dumps(config: Config) -> str:
+    """The config as TOML, which :func:`load` reads back."""
+    lines = ["[study]"]
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if field.name != "space" and value is not None and value != ():
+            lines.append(f"{_RENAMED.get(field.name, field.name)} = {_toml(value)}")
+    if config.space.constraints:
+        lines.append(f"constraints = {_toml(config.space.constraints)}")
+    for name, settings in config.space.to_dict()["parameters"]:
+        lines += [
+            "",
+            f"[space.{_key(name)}]",
+            *(f"{key} = {_toml(value)}" for key, value in settings.items()),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+_RENAMED = {"imports": "import"}  # which is no name in Python
+
+
+def _check_plan(file: Tables, config: Config) -> None:
+    """Refuse what no study can be created with."""
+    from askwise.rules import parse
+
+    try:
+        if config.rule is not None:
+            parse(config.rule)
+    except Refused as error:
+        raise error.at(file.at("study", "rule")) from None
+    try:
+        config.plan()
+    except Refused as error:
+        raise error.at(file.at("study", error.what)) from None
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+    except FileNotFoundError:
+        got = f"{str(path)!r}, where there is none"
+        raise NotFound("study file", "exist", got, "Create it, or give another path.") from None
+    except UnicodeDecodeError:
+        got = f"other bytes in {str(path)!r}"
+        raise Refused("study file", "be text in UTF-8", got, "Save it as UTF-8.") from None
+
+
+Check = Callable[[str, str, object], None]
+"""Refuses a value of a key on a line of the file."""
+
+
+def _is(what: str, example: str, fits: Callable[[Any], bool]) -> Check:
+    def check(place: str, key: str, value: object) -> None:
+        if not fits(value):
+            raise Refused(key, f"be {what}", repr(value), f"Write {key} = {example}, say.", place)
+
+    return check
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
+_TEXT = _is("text in quotes", '"..."', lambda value: isinstance(value, str))
+_WHOLE = _is("a whole number", "3", lambda value: isinstance(value, int) and not isinstance(value, bool))
+_NUMBER = _is("a number", "2.5", _is_number)
+_STUDY: dict[str, Check] = {
+    **dict.fromkeys(("name", "question", "rule", "storage", "kernel"), _TEXT),
+    **dict.fromkeys(("seed", "size", "initial"), _WHOLE),
+    "feedback": _is("'binary', 'duel' or 'batch'", '"duel"', lambda value: value in list(Asks)),
+    "expires": _NUMBER,
+    "constraints": _is("a list of texts", '["a + b <= 10"]', _is_texts),
+    "import": _is("a list of modules", '["my_rules"]', _is_texts),
+}
+_PLAIN = str | int | float | bool
+_BY_TYPE: dict[object, Check] = {
+    str: _TEXT,
+    int: _WHOLE,
+    float | int: _NUMBER,
+    float | int | None: _NUMBER,
+    bool: _is("true or false", "true", lambda value: isinstance(value, bool)),
+    _PLAIN: _is("text, a number, true or false", "3", lambda value: isinstance(value, _PLAIN)),
+    Sequence[Any]: _is(
+        "a list of texts, numbers, true or false",
+        '["a", "b"]',
+        lambda value: isinstance(value, list) and all(isinstance(part, _PLAIN) for part in value),
+    ),
+}
+"""What a key of a parameter must be, by the type of the field."""
+
+
+def _space(file: Tables, constraints: list[str]) -> "askwise.space.Space":
+    from askwise.space import Space
+
+    parameters = {name: _parameter(file, name) for name in file.table("space")}
+    try:
+        space = Space(**parameters)
+    except Refused as error:
+        raise error.at(file.at("space")) from None
+    try:
+        return space.where(*constraints) if constraints else space
+    except Refused as error:
+        raise error.at(file.at("study", "constraints")) from None
+
+
+def _parameter(file: Tables, name: str) -> "askwise.space.Parameter":
+    from askwise.space import Parameter
+
+    path, settings = ("space", name), file.table("space", name)
+    try:
+        kind = Parameter.of_kind(settings.get("type"))
+    except Refused as error:
+        raise Refused(
+            f"type of {name}", error.expected, error.got, 'Write type = "real", say.', file.at(*path, "type")
+        ) from None
+    known = {"type": str, **typing.get_type_hints(kind)}
+    keys = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    for key, value in settings.items():
+        file.check_known(path, key, [*keys, "type"])
+        if known[key] in _BY_TYPE:
+            _BY_TYPE[known[key]](file.at(*path, key), key, value)
+    try:
+        return Parameter.from_dict(settings)
+    except Refused as error:
+        raise error.at(file.at(*path, error.what)) from None
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, str):
+        # JSON leaves one character as it is that TOML wants escaped
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
+
+
+def template(feedback: str = "duel") -> str:
+    """A commented file to start from, which describes a small study."""
+    kind = FEEDBACKS[feedback]
+    size = f"size = {kind.size}\n" if kind.asks is Asks.BATCH else ""
+    return _TEMPLATE.format(
+        feedback=feedback, question=kind.question, rule=kind.rule, size=size, initial=kind.initial
+    )
+
+
+_TEMPLATE = """\
+# What is studied, and how.  What is commented out shows the default, or an example.
+
+[study]
+name = "my study"
+
+# What people are asked.
+question = "{question}"
+
+# "binary": did it work?  "duel": which of two is better?  "batch": compare several (size = how many).
+feedback = "{feedback}"
+{size}
+# Where answers are kept.  Without it they are kept in memory, and lost at the end.
+storage = "sqlite:///study.db"
+
+# How questions are chosen, and how many of the first ones at random.
+# rule = "{rule}"
+# initial = {initial}
+
+# Equal seeds and equal answers give equal questions.
+# seed = 0
+
+# How smooth the answers are in the parameters: "se" is smoother, "matern32" rougher.
+# kernel = "matern52"
+
+# Seconds after which a question without an answer may be asked again.
+# expires = 3600
+
+# Sums of parameters in natural units, compared by <= or >=.
+# constraints = ["gain + 2 * bands <= 40"]
+
+
+# Modules of your own that define rules, kernels or kinds of parameters, beside this file or installed.
+# import = []
+
+
+# Each parameter has a table, [space.<its name>], of type "real", "integer", "ordinal", "choice" or "fixed".
+
+[space.gain]
+type = "real"
+low = 0
+high = 40
+unit = "dB"  # shown beside the value
+
+[space.cutoff]
+type = "real"
+low = 100
+high = 10000
+log = true  # its ratios count, not its differences
+unit = "Hz"
+# step = 10  # only 100, 110, 120, ... as the device takes them
+
+[space.bands]
+type = "integer"
+low = 1
+high = 8
+
+[space.mode]
+type = "choice"
+values = ["soft", "hard"]  # texts, numbers, true or false, without an order
+
+# [space.window]
+# type = "ordinal"
+# values = [128, 256, 512, 1024]  # in order, which the model knows
+
+# [space.rate]
+# type = "fixed"  # always the same
+# value = 48000
+
+# [space.noise]
+# type = "choice"
+# values = ["quiet", "loud"]
+# context = true  # given with each question, not chosen
+"""

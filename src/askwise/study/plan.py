@@ -1,0 +1,174 @@
+"""What a study is created with: checked once, written as JSON, never changed."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from gpytorch.kernels import Kernel
+
+from askwise import plugins
+from askwise.errors import NotFound, Refused, WrongType
+from askwise.model import (
+    Data,
+    Stationary,
+    covariance,
+    expected_kernel,
+    expected_length,
+    infer,
+    kernel,
+    kernel_home,
+)
+from askwise.rules import Rule, parse
+from askwise.space import Space
+from askwise.study.feedback import Feedback, feedback_of
+
+_ONE_HOT_LENGTH = 1.2  # lengthscale at which two values of a choice share about half of their variance
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The settings of a study."""
+
+    space: Space
+    feedback: str
+    """``binary``, ``duel`` or ``batch``."""
+    rule: Rule
+    size: int
+    seed: int
+    kernel: Kernel | str
+    """Fixed, or the name of one whose parameters are learned from the answers."""
+    initial: int
+    """Number of space-filling questions before the first model."""
+    expires: float | int | None
+    """Seconds after which an unanswered question may be asked again."""
+
+    @classmethod
+    def checked(  # noqa: PLR0913 - one for each setting
+        cls,
+        space: object,
+        feedback: object = "duel",
+        rule: object = None,
+        size: object = None,
+        seed: object = 0,
+        kernel: object = "matern52",
+        initial: object = None,
+        expires: object = None,
+    ) -> "Plan":
+        """A plan from what was given, or a refusal that says what is wrong with it."""
+        if not isinstance(space, Space):
+            raise WrongType("space", "be a Space", repr(space), "Write Space(gain=Real(0, 10)), say.")
+        kind = feedback_of(feedback)
+        return cls(
+            space,
+            str(feedback),
+            _checked_rule(kind.rule if rule is None else rule, kind),
+            kind.check_size(size),
+            _whole("seed", seed, lowest=None),
+            _checked_kernel(kernel, space.d),
+            _whole("initial", kind.initial if initial is None else initial, lowest=0),
+            _checked_seconds(expires),
+        )
+
+    @property
+    def kind(self) -> Feedback:
+        """The kind of question."""
+        return feedback_of(self.feedback)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON, which :meth:`from_dict` reads back."""
+        homes = plugins.home_of(type(self.rule), *map(type, self.space.parameters.values()))
+        if isinstance(self.kernel, str):
+            homes = sorted({*homes, *kernel_home(self.kernel)})
+        return {
+            "space": self.space.to_dict(),
+            "feedback": self.feedback,
+            "rule": str(self.rule),
+            "size": self.size,
+            "seed": self.seed,
+            "kernel": self.kernel if isinstance(self.kernel, str) else _spelled(self.kernel),
+            "initial": self.initial,
+            "expires": self.expires,
+        } | ({"imports": homes} if homes else {})
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> "Plan":
+        """The plan that was written so."""
+        given = dict(settings)
+        homes = given.pop("imports", [])
+        if isinstance(given["kernel"], Mapping):
+            spelled = given["kernel"]
+            given["kernel"] = kernel(spelled["name"], spelled["lengthscale"], spelled["outputscale"])
+        try:
+            return cls.checked(Space.from_dict(given.pop("space")), **given)
+        except NotFound as error:
+            if not homes:
+                raise
+            wanted = " ".join(f"--import {home}" for home in homes)
+            advice = f"It comes from {', '.join(homes)}: install that, or add {wanted}."
+            raise NotFound(error.what, error.expected, error.got, advice) from None
+
+    def expected_kernel(self) -> Kernel:
+        """The kernel to expect of this space, with priors on its parameters."""
+        assert isinstance(self.kernel, str)
+        names = self.space.owners
+        length = expected_length(len(set(names)))
+        one_hot = [self.space.parameters[name].one_hot for name in names]
+        return expected_kernel(self.kernel, [_ONE_HOT_LENGTH if hot else length for hot in one_hot])
+
+
+def _checked_rule(rule: object, kind: Feedback) -> Rule:
+    if not isinstance(rule, str | Rule):
+        raise WrongType("rule", "be a Rule or its spelling", repr(rule), "Write rule='muc', say.")
+    chosen = parse(rule) if isinstance(rule, str) else rule
+    if kind.asks not in chosen.asks:
+        kinds = ", ".join(sorted(chosen.asks))
+        raise Refused(
+            "rule", f"ask {kind.asks} questions", f"{chosen}, which asks {kinds}", "Choose another."
+        )
+    return chosen
+
+
+def _checked_kernel(given: object, d: int) -> Kernel | str:
+    if not isinstance(given, str | Kernel):
+        raise WrongType("kernel", "be a GPyTorch kernel or a name", repr(given), "Write 'matern52', say.")
+    if isinstance(given, str):
+        kernel(given)
+    else:
+        infer(Data.binary(torch.empty(0, d, dtype=torch.float64), torch.empty(0)), given)
+    return given
+
+
+def _whole(name: str, value: object, lowest: int | None) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or (lowest is not None and value < lowest):
+        least = "" if lowest is None else f", {lowest} or more"
+        raise Refused(name, f"be a whole number{least}", repr(value), "Leave it out.")
+    return value
+
+
+def _checked_seconds(value: object) -> float | int | None:
+    if value is None:
+        return None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < cast(float, value) < math.inf:
+        expected = "be a positive number of seconds"
+        raise Refused("expires", expected, repr(value), "Leave it out to wait.")
+    return cast(float, value)
+
+
+def _spelled(given: Kernel) -> dict[str, Any]:
+    """A kernel of the three that are built in, as JSON."""
+    prior = covariance(given)
+    if not isinstance(prior, Stationary) or given.batch_shape:
+        raise Refused(
+            "kernel",
+            "be a name or of the kind that askwise.kernel makes, to be stored",
+            repr(given),
+            "Use one of these, or keep the study in memory.",
+        )
+    return {
+        "name": prior.name,
+        "lengthscale": prior.lengthscale.flatten().tolist(),
+        "outputscale": prior.outputscale.item(),
+    }

@@ -1,0 +1,50 @@
+"""Queries computed while a person thinks: one for each answer that may come."""
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+T = TypeVar("T")
+
+
+class Prefetch(Generic[Key, T]):
+    """Values of a pure function, computed by a thread of their own before they are needed.
+
+    A value is found by everything it depends on, so a stale one is never returned; only the clock tells
+    whether it was computed ahead.
+    """
+
+    def __init__(self, compute: Callable[[Key], T]) -> None:
+        """Compute values of this function."""
+        self._compute = compute
+        self._lock = threading.Lock()
+        self._found: dict[Key, Future[T]] = {}
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="askwise prefetch")
+        self._closed = False
+
+    def expect(self, keys: Iterable[Key]) -> None:
+        """Begin to compute these, in order, and drop all others."""
+        wanted = list(keys)
+        with self._lock:
+            for key in [key for key in self._found if key not in wanted]:
+                self._found.pop(key).cancel()
+            for key in wanted:
+                if key not in self._found and not self._closed:
+                    self._found[key] = self._pool.submit(self._compute, key)
+
+    def get(self, key: Key) -> T:
+        """The value, which may be there already; what failed ahead of time is tried again."""
+        with self._lock:
+            future = self._found.get(key)
+        # one that has not begun waits behind others, which may be needless by now
+        if future is None or future.cancel() or future.exception() is not None:
+            return self._compute(key)
+        return future.result()
+
+    def close(self) -> None:
+        """Stop computing."""
+        with self._lock:
+            self._closed = True
+        self._pool.shutdown(wait=True, cancel_futures=True)

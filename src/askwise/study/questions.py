@@ -1,0 +1,216 @@
+"""The next query of a study, as a function of everything it depends on.
+
+So an interrupted study goes on as if it had not been, a query can be computed while the answer before it is
+awaited, and a record can be checked question by question.
+"""
+
+import functools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import torch
+from gpytorch.kernels import Kernel
+from jaxtyping import Float
+from torch import Tensor
+
+from askwise.loop import ask, next_query
+from askwise.model import (
+    Belief,
+    Data,
+    away_from_pending,
+    infer,
+    kernel,
+    learned_kernel,
+    refit_count,
+    with_fitted_margin,
+)
+from askwise.numerics import generator, one_thread
+from askwise.rules import parse
+from askwise.space import Domain, Setting
+from askwise.study.plan import Plan
+from askwise.study.state import Answered, State, as_text
+
+_WEIGHTS = (
+    1.0,
+    4.0,
+    16.0,
+    64.0,
+)  # answers that a pending query counts for, until the next one differs from it
+_SAME = 1e-3  # queries closer than this in every coordinate are the same
+_BLOCKS = 64  # blocks of Sobol points in which to look for feasible ones
+_SPARE = 64  # settings to choose from where one would repeat
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything that a query depends on, apart from the plan of the study; hashable."""
+
+    number: int
+    answers: tuple[Answered, ...]
+    pending: tuple[str, ...] = ()
+    """Members of each question that somebody is thinking about, as JSON."""
+    context: str = "null"
+
+    @classmethod
+    def of(cls, state: State, context: Setting | None = None) -> "Situation":
+        """The situation in which the next question is asked."""
+        answers = tuple(entry.answered for entry in state.having("answered"))
+        pending = tuple(as_text(entry.members) for entry in state.having("open"))
+        return cls(len(state.entries), answers, pending, as_text(context))
+
+
+class Model:
+    """The posterior after answers: a function of these and of the plan, which remembers only its results.
+
+    A kernel to be learned is learned from the first answers, as many as the refit schedule says; so most
+    queries are spared that, and none depends on what was asked before in this process.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        """A model of the answers to a study with this plan."""
+        self.plan = plan
+        self.data = functools.lru_cache(maxsize=8)(self._data)
+        self.belief = functools.lru_cache(maxsize=4)(self._belief)
+        self._learned = functools.lru_cache(maxsize=16)(self._learn)
+        self._points = functools.lru_cache(maxsize=4096)(self._points_of)
+
+    def prepared(self, answers: tuple[Answered, ...]) -> tuple[Data, Kernel]:
+        """The answers as rows, and the prior under which to take them."""
+        prior, margin = self._learned(answers[: refit_count(len(answers))])
+        data = self.data(answers)
+        return data.with_margin(margin) if data.has_ties and margin > 0 else data, prior
+
+    def is_ready(self, answers: tuple[Answered, ...]) -> bool:
+        """Whether there is something to model."""
+        return bool(answers) and self.plan.kind.has_both_outcomes(self.data(answers))
+
+    def points(self, settings: Sequence[Setting]) -> Float[Tensor, "m d"]:
+        """Settings as points of the unit cube."""
+        return torch.stack([self.plan.space.unit(setting) for setting in settings])
+
+    def _points_of(self, answered: Answered) -> Float[Tensor, "m d"]:
+        return self.points(answered.options)
+
+    def _data(self, answers: tuple[Answered, ...]) -> Data:
+        """The answers as rows; alike ones together, since adding data is slow."""
+        data = Data.binary(torch.empty(0, self.plan.space.d, dtype=torch.float64), torch.empty(0))
+        for (kind, *_), run in groupby(answers, key=_alike):
+            own = list(run)
+            points = torch.stack([self._points(one) for one in own])
+            data = data + kind.rows(points, [one.answer for one in own])
+        return data
+
+    @one_thread()
+    def _learn(self, answers: tuple[Answered, ...]) -> tuple[Kernel, float]:
+        given = self.plan.kernel
+        prior = given if isinstance(given, Kernel) else self.plan.expected_kernel()
+        data = with_fitted_margin(self.data(answers), prior)
+        margin = data.margin.item()
+        return (given if isinstance(given, Kernel) else learned_kernel(data, prior)), margin
+
+    @one_thread()
+    def _belief(self, answers: tuple[Answered, ...]) -> Belief:
+        return infer(*self.prepared(answers))
+
+
+def _alike(one: Answered) -> tuple[Any, ...]:
+    return type(one.answer), len(one.options), one.answer.shape
+
+
+@one_thread()
+def next_question(model: Model, situation: Situation) -> tuple[list[dict[str, Any]], list[int]]:
+    """Options in the order in which to show them, and which member of the rule's query each is."""
+    plan = model.plan
+    members = [plan.space.natural(point) for point in _query(model, situation)]
+    shuffle = generator("askwise study", plan.seed, situation.number, "order")
+    order = torch.randperm(len(members), generator=shuffle).tolist()
+    return [members[member] for member in order], order
+
+
+def _query(model: Model, situation: Situation) -> Float[Tensor, "m d"]:
+    plan, answers = model.plan, situation.answers
+    domain = plan.space.domain(json.loads(situation.context))
+    pending = [model.points(json.loads(text)) for text in situation.pending]
+    if len(answers) + len(pending) < plan.initial or not model.is_ready(answers):
+        return _space_filling(plan, situation.number, domain, pending)
+    data, prior = model.prepared(answers)
+
+    def source() -> torch.Generator:
+        return generator("askwise study", plan.seed, situation.number)
+
+    if not pending:
+        return next_query(data, plan.rule, prior, plan.size, source(), domain=domain).points
+    return away_from_pending(
+        infer(data, prior),
+        _pending_rows(pending),
+        lambda belief: ask(belief, plan.rule, plan.size, source(), domain),
+        lambda points: not any(_is_same(points, other) for other in pending),
+        _WEIGHTS,
+    )[0]
+
+
+def _pending_rows(queries: Sequence[Float[Tensor, "m d"]]) -> Data:
+    """Rows that the answers to pending queries will be about: each option, or the first beside each other."""
+    if len(queries[0]) == 1:
+        return Data.binary(torch.cat(list(queries)), torch.ones(len(queries)))
+    duels = [torch.stack([points[0], other]) for points in queries for other in points[1:]]
+    return Data.duels(torch.stack(duels), torch.ones(len(duels)))
+
+
+def _space_filling(
+    plan: Plan, number: int, domain: Domain | None, pending: Sequence[Tensor]
+) -> Float[Tensor, "m d"]:
+    """The next settings of a scrambled Sobol sequence, which finds a small region that works sooner than
+    independent draws do.
+
+    In a small space the same may come again: then those after it are taken, as long as there are others.
+    """
+    settings = _sequence(plan, (number + 1) * plan.size + _SPARE, domain)
+    first = number * plan.size
+    if len(settings) < first + plan.size:  # hardly anything is feasible
+        source, rule = generator("askwise study", plan.seed, number), parse("random")
+        nothing = Data.binary(torch.empty(0, plan.space.d, dtype=torch.float64), torch.empty(0))
+        return next_query(nothing, rule, kernel("matern52"), plan.size, source, domain=domain).points
+    for start in range(first, len(settings) - plan.size + 1):
+        query = _different(settings[start:], plan.size)
+        if len(query) == plan.size and not any(_is_same(query, other) for other in pending):
+            return query
+    query = _different(settings[first:], plan.size)
+    return query if len(query) == plan.size else settings[first : first + plan.size]
+
+
+def _sequence(plan: Plan, count: int, domain: Domain | None) -> Float[Tensor, "k d"]:
+    """The first ``count`` feasible settings of the Sobol sequence; fewer if hardly any is feasible."""
+    seed = generator("askwise study", plan.seed, "start").initial_seed() % 2**31
+    sobol = torch.quasirandom.SobolEngine(plan.space.d, scramble=True, seed=seed)
+    sobol.fast_forward(1)  # the first point, and only that, depends on torch's default dtype
+    found = torch.empty(0, plan.space.d, dtype=torch.float64)
+    for _ in range(_BLOCKS):
+        points = sobol.draw(max(64, count), dtype=torch.float64)
+        if domain is not None:
+            points = domain.rounded(points)
+            points = points[domain.feasible(points)]
+        found = torch.cat([found, points])
+        if len(found) >= count:
+            break
+    return found[:count]
+
+
+def _different(settings: Float[Tensor, "k d"], count: int) -> Float[Tensor, "m d"]:
+    """The first settings that differ from those before them, at most ``count``."""
+    chosen = settings[:1]
+    for setting in settings[1:]:
+        if len(chosen) == count:
+            break
+        if ((chosen - setting).abs() >= _SAME).any(-1).all():
+            chosen = torch.cat([chosen, setting[None]])
+    return chosen
+
+
+def _is_same(points: Float[Tensor, "m d"], other: Float[Tensor, "m d"]) -> bool:
+    """Whether two queries are about the same settings, in whatever order."""
+    apart = (points[:, None, :] - other[None, :, :]).abs().amax(-1)
+    return bool((apart.amin(0) < _SAME).all() and (apart.amin(1) < _SAME).all())

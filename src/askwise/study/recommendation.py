@@ -1,0 +1,122 @@
+"""Which setting to use, what another answer would bring, and when to stop."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from gpytorch.kernels import Kernel
+from jaxtyping import Float
+from torch import Tensor
+
+from askwise.model import Belief, infer, paths
+from askwise.numerics import generator, ndtr, one_thread, success_probability
+from askwise.search import Search
+from askwise.space import Domain
+from askwise.study.plan import Plan
+
+_CROWD = 256  # settings spread over the space that the best one is compared with
+_RIVALS, _DRAWS = 1024, 256  # settings among which draws of f have their best, and number of draws
+_FEW = 5  # answers per parameter, below which a learned kernel is mostly a guess
+
+
+@dataclass(frozen=True)
+class Best:
+    """The recommended setting, and how sure that is."""
+
+    params: dict[str, Any]
+    mean: float
+    """Posterior mean of f there; with duels alone, f is zero on average under the prior."""
+    std: float
+    """Posterior standard deviation of f there."""
+    probability: float
+    """That it succeeds (yes/no), or that it is preferred to the reference or else to a random setting.
+
+    For yes/no studies with a reference: that it is more likely to succeed than the reference.
+    """
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is left to gain, in units of the noise of one answer."""
+
+    gain: float
+    """Expected gain: by how much the next answer is expected to improve the recommended setting."""
+    regret: float
+    """Expected regret: by how much the best of 1,024 settings all over the space is expected to be better."""
+    rate: float
+    """Duels: how often the best of them would be preferred to the recommended one.  Yes/no: by how much
+    more often it would succeed."""
+
+
+@one_thread()
+def best(belief: Belief, plan: Plan, domain: Domain | None, reference: Tensor | None = None) -> Best:
+    """The setting most likely to be best."""
+    search = _search(belief, plan, domain)
+    point = plan.kind.champion(search, belief)
+    mean, var = belief.moments(point)
+    if plan.kind.compares:
+        rivals = search.space_filling(_CROWD) if reference is None else reference[None]
+        chance = belief.success_probability(point.expand_as(rivals), rivals).mean()
+    elif reference is None:
+        chance = success_probability(mean, var)
+    else:
+        lead, spread = belief.difference(point, reference[None])
+        chance = ndtr(lead / spread.clamp_min(1e-300).sqrt())
+    return Best(plan.space.natural(point[0]), float(mean), float(var.sqrt()), float(chance))
+
+
+@one_thread()
+def outlook(
+    belief: Belief, plan: Plan, kernel: Kernel, domain: Domain | None, query: Float[Tensor, "m d"]
+) -> Outlook:
+    """What is left to gain, by this query and altogether."""
+    search = _search(belief, plan, domain)
+    point = plan.kind.champion(search, belief)
+    source = generator("askwise study", plan.seed, "outlook")
+    rivals = torch.cat([point, search.warm, search.space_filling(_RIVALS)], -2)
+    drawn = paths.draw(belief, _DRAWS, source)(rivals)
+    top, here, margin = drawn.amax(-1), drawn[:, 0], belief.data.margin
+    rate = ndtr(top) - ndtr(here)
+    if plan.kind.compares:  # a tie counts for both
+        rate = (ndtr(top - here - margin) + ndtr(top - here + margin)) / 2
+    gain = _expected_gain(belief, plan, kernel, search, torch.cat([point, query]))
+    return Outlook(gain, float((top - here).mean()), float(rate.mean()))
+
+
+def _expected_gain(belief: Belief, plan: Plan, kernel: Kernel, search: Search, points: Tensor) -> float:
+    """Expected rise of the highest mean, now at the first point, by a query about the others."""
+    point, query = points[:1], points[1:]
+    now, expected = float(belief.mean(point)), 0.0
+    source = generator("askwise study", plan.seed, "answers")
+    for chance, answer in plan.kind.chances(belief, query, source):
+        data = belief.data + answer.rows(query[None], [answer])
+        later = infer(data.with_margin(belief.data.margin), kernel, warm=belief)
+        found = search.champion(later)
+        expected += chance * float(later.mean(torch.cat([found, point])).max())
+    return max(0.0, expected - now)
+
+
+def hint(plan: Plan, answers: int, look: Outlook | None) -> str:
+    """Whether to go on, in words, with what that rests on."""
+    if look is None and not plan.kind.compares and answers >= plan.initial:
+        return "Go on: before anything can be said there must be a yes and a no."
+    if look is None:
+        return "Go on: too little has been answered to say anything."
+    left = plan.kind.remaining(look.rate)
+    if look.rate >= plan.kind.close:
+        return f"Go on: {left}. The next answer is expected to bring {look.gain:.2g}."
+    if answers < _FEW * len(set(plan.space.owners)):
+        return f"Go on a little: {left}, but that rests on few answers."
+    return f"You may stop: {left}."
+
+
+def _search(belief: Belief, plan: Plan, domain: Domain | None) -> Search:
+    return Search.around(belief, generator("askwise study", plan.seed, "best"), domain)
+
+
+@one_thread()
+def probability_of_best(belief: Belief, points: Float[Tensor, "k d"], seed: int) -> Float[Tensor, " k"]:
+    """Probability of each setting to be the best of these, by draws of f."""
+    source = generator("askwise study", seed, "best of them")
+    drawn = paths.draw(belief, 4 * _DRAWS, source)(points)
+    return torch.bincount(drawn.argmax(-1), minlength=len(points)) / len(drawn)

@@ -1,0 +1,89 @@
+"""A TOML text whose errors name the line."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from askwise.errors import Refused
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A TOML file, and the line on which each of its keys is."""
+
+    content: dict[str, Any]
+    lines: Mapping[tuple[str, ...], int]
+
+    @classmethod
+    def read(cls, text: str) -> "Tables":
+        """The tables of a text, or a refusal that names the line on which it is no TOML."""
+        try:
+            content = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            place = re.search(r" \(at line (\d+), column \d+\)", str(error))
+            line = int(place[1]) if place else text.rstrip().count("\n") + 1
+            what = re.sub(r" \(at .*\)", "", str(error))
+            got = f"{what[:1].lower()}{what[1:]}"
+            raise Refused("study file", "be TOML", got, "Correct this line.", f"line {line}") from None
+        return cls(content, _lines_of(text))
+
+    def at(self, *path: str) -> str:
+        """The line of this key, or of the table in which it would be."""
+        while path not in self.lines:
+            path = path[:-1]
+        return f"line {self.lines[path]}"
+
+    def table(self, *path: str) -> dict[str, Any]:
+        """A copy of this table."""
+        found: Any = self.content
+        for key in path:
+            if key not in found:
+                raise Refused("study file", f"have [{'.'.join(path)}]", "none", "Add it.", self.at(*path))
+            found = found[key]
+        if not isinstance(found, dict):
+            advice = f"Write [{'.'.join(path)}] on a line of its own."
+            raise Refused(path[-1], "be a table", repr(found), advice, self.at(*path))
+        return dict(found)
+
+    def check_known(self, path: tuple[str, ...], key: str, known: Iterable[str]) -> None:
+        """Refuse a key that means nothing, and suggest the one that was meant."""
+        if key in known:
+            return
+        close = difflib.get_close_matches(key, known, 1, 0.5)
+        advice = f"Did you mean {close[0]!r}?" if close else "Leave it out."
+        raise Refused("key", f"be one of {', '.join(known)}", repr(key), advice, self.at(*path, key))
+
+
+def _lines_of(text: str) -> dict[tuple[str, ...], int]:
+    """The line on which each key or table of a TOML text begins, by its path."""
+    found: dict[tuple[str, ...], int] = {(): 1}
+    table: tuple[str, ...] = ()
+    statement, first = "", 1
+    for number, line in enumerate(text.split("\n"), 1):
+        statement += line + "\n"
+        try:
+            keys = tomllib.loads(statement)
+        except tomllib.TOMLDecodeError:  # it continues on the next line
+            continue
+        paths = _paths(keys)
+        if statement.lstrip().startswith("["):
+            table = max(paths, key=len)
+            paths = [table[:length] for length in range(1, len(table) + 1)]
+        else:
+            paths = [table + path for path in paths]
+        for path in paths:
+            found.setdefault(path, first)
+        statement, first = "", number + 1
+    return found
+
+
+def _paths(table: object) -> list[tuple[str, ...]]:
+    """Paths of all keys in nested tables."""
+    if isinstance(table, list):
+        return [path for part in table for path in _paths(part)]
+    if not isinstance(table, dict):
+        return []
+    return [path for key in table for path in ((key,), *((key, *rest) for rest in _paths(table[key])))]

@@ -1,0 +1,128 @@
+"""What a rule must do, whatever it asks."""
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from askwise.errors import Refused
+from askwise.loop import next_query
+from askwise.model import Data, kernel
+from askwise.numerics import generator
+from askwise.rules import Asks, Rule, parse
+from askwise.space import Choice, Integer, Real, Space
+from askwise.study import Study, YesNo
+
+_SIZES = {Asks.BINARY: 1, Asks.DUEL: 2, Asks.BATCH: 3}
+_CLOSE = 1e-5  # to which lanes together equal lanes alone
+
+
+class RuleContract:
+    """What a rule must do; override the fixture ``rule``."""
+
+    @pytest.fixture
+    def rule(self) -> Rule:
+        """The rule, with its default settings."""
+        raise NotImplementedError
+
+    def test_it_says_what_it_is(self, rule: Rule) -> None:
+        """Its spelling reads back, and the docs have something to show."""
+        assert parse(str(rule)) == rule
+        assert rule.asks <= set(Asks)
+        assert rule.asks
+        for text in (rule.key, rule.title, rule.source, rule.cost, type(rule).__doc__):
+            assert isinstance(text, str)
+            assert text
+
+    def test_its_queries_lie_in_the_unit_cube(self, rule: Rule) -> None:
+        """Of any dimension, for every kind of question that it asks."""
+        for m, d in itertools.product(_sizes(rule), (1, 3)):
+            _assert_query(_asked(rule, m, _mixed((), d)), (), m, d)
+
+    def test_degenerate_answers_are_enough(self, rule: Rule) -> None:
+        """One answer, all answers alike, one duel again and again, a point against itself."""
+        for m, data in itertools.product(_sizes(rule), _degenerate()):
+            _assert_query(_asked(rule, m, data), tuple(data.lanes), m, 2)
+
+    def test_without_answers_it_asks_or_refuses_in_words(self, rule: Rule) -> None:
+        """A rule may need answers to start from."""
+        for m, lanes in itertools.product(_sizes(rule), ((), (2,))):
+            nothing = Data.binary(torch.zeros(*lanes, 0, 2), torch.zeros(*lanes, 0))
+            try:
+                points = _asked(rule, m, nothing)
+            except Refused as refused:
+                if refused.expected != "have answers to start from":
+                    raise
+            else:
+                _assert_query(points, lanes, m, 2)
+
+    def test_equal_seeds_give_equal_queries(self, rule: Rule) -> None:
+        """All randomness comes from the given generator."""
+        for m in _sizes(rule):
+            assert torch.equal(_asked(rule, m, _mixed(), 5), _asked(rule, m, _mixed(), 5))
+
+    def test_lanes_together_are_asked_what_they_are_asked_alone(self, rule: Rule) -> None:
+        """Up to rounding, and up to the order of members that the score does not tell apart."""
+        data, own = _mixed((2,)), kernel("se", 0.4, 2.0)
+        for m in _sizes(rule):
+            together = next_query(data, rule, own, m, [generator("lane", k) for k in range(2)]).points
+            _assert_query(together, (2,), m, 2)
+            for k in range(2):
+                alone = next_query(data.select(k), rule, own, m, generator("lane", k)).points
+                orders = itertools.permutations(range(m))
+                apart = [(together[k][list(order)] - alone).abs().max().item() for order in orders]
+                assert min(apart) < _CLOSE
+
+    def test_its_study_asks_about_different_settings_and_replays(self, rule: Rule) -> None:
+        """In a space of reals, steps and categories with a constraint."""
+        space = Space(a=Real(0, 1, step=0.25), b=Integer(1, 4), c=Choice(["x", "y"]), d=Real(0, 1))
+        for asks in sorted(rule.asks):
+            study = Study(space.where("a + b <= 4"), asks, rule, initial=1, kernel=kernel("se", 0.4, 2.0))
+            for number in range(4):
+                question = study.ask()
+                settings = [study.space.unit(option).tolist() for option in question.options]
+                assert len({tuple(setting) for setting in settings}) == len(settings)
+                study.tell(question, YesNo(number % 2 == 0) if asks == Asks.BINARY else 0)
+            assert all(replayed.equal for replayed in study.replay())
+
+
+def _sizes(rule: Rule) -> list[int]:
+    return [_SIZES[asks] for asks in sorted(rule.asks)]
+
+
+def _asked(rule: Rule, m: int, data: Data, seed: int = 0) -> Float[Tensor, "*lane m d"]:
+    return next_query(data, rule, kernel("se", 0.4, 2.0), m, generator("contract", seed)).points
+
+
+def _assert_query(points: Tensor, lanes: tuple[int, ...], m: int, d: int) -> None:
+    assert points.shape == (*lanes, m, d)
+    assert points.dtype == torch.float64
+    assert not points.requires_grad
+    assert bool(((points >= 0) & (points <= 1)).all())
+
+
+def _uniform(*shape: int, seed: int = 0) -> Tensor:
+    return torch.rand(*shape, generator=generator("contract", "points", seed), dtype=torch.float64)
+
+
+def _mixed(lanes: tuple[int, ...] = (), d: int = 2) -> Data:
+    """Yes/no answers and duels about a hill."""
+
+    def height(x: Tensor) -> Tensor:
+        return 1 - 6 * (x - 0.6).square().sum(-1)
+
+    x, pairs = _uniform(*lanes, 5, d, seed=1), _uniform(*lanes, 5, 2, d, seed=2)
+    won = height(pairs[..., 0, :]) > height(pairs[..., 1, :])
+    return Data.binary(x, (height(x) > 0).long()) + Data.duels(pairs, won.long())
+
+
+def _degenerate() -> Iterator[Data]:
+    pair, point = _uniform(1, 2, 2, seed=3).expand(6, 2, 2), _uniform(1, 1, 2, seed=4).expand(6, 2, 2)
+    yield Data.binary([[0.3, 0.4]], [1])
+    yield Data.duels([[[0.3, 0.4], [0.7, 0.1]]], [0])
+    yield Data.binary(_uniform(2, 6, 2), torch.tensor([[0], [1]]).expand(2, 6))
+    outcomes = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 0, 1, 1, 1, 0], [1, 0, 0, 1, 0, 1]])
+    yield Data.duels(torch.stack([_uniform(6, 2, 2, seed=5), pair, point]), outcomes)

@@ -1,0 +1,301 @@
+"""The report says what the ranking and the effects say, in Markdown, LaTeX and figures."""
+
+import ast
+import importlib
+import re
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from askwise.bench.effects import superiority
+from askwise.bench.experiments import EXPERIMENTS, Arm
+from askwise.bench.published import PAPER, PUBLISHED
+from askwise.bench.ranking import ranks_at
+from askwise.bench.report import _analyses, analysis, write
+from askwise.bench.report.analysis import Analysis
+from askwise.bench.report.looks import looks
+from askwise.bench.report.page import measured, spelled
+from askwise.bench.results import load
+from askwise.rules import RULES
+from campaigns import HOUSE, SHOWN, check_latex, keep, made_up, part, small, table
+
+ALPHAS = (5e-4, 0.005, 0.05)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The nine experiments, small."""
+    root = tmp_path_factory.mktemp("results")
+    names = (
+        *(f"{key}{way}" for key in PUBLISHED for way in ("-as-run", "")),
+        "beta",
+        "batch-sizes",
+        "pbo-learned",
+    )
+    for seed, name in enumerate(names):
+        experiment = small(name)
+        keep(root / name, experiment, made_up(experiment, seed))
+    return {name: root / name for name in names}
+
+
+@pytest.fixture(scope="module")
+def report(results, tmp_path_factory):
+    """A report about all of them, with findings."""
+    out = tmp_path_factory.mktemp("report")
+    (out / "findings.md").write_text("## What is new\n\nNothing changes.\n\n")
+    write(list(results.values()), out / "page", findings=out / "findings.md")
+    return out / "page"
+
+
+@pytest.fixture(scope="module")
+def text(report):
+    return (report / "report.md").read_text()
+
+
+def test_the_ranking_is_that_of_ranking_at_each_level(results, text):
+    for key, title in (("bbo", "## Yes or no"), ("pbo", "## Duels"), ("batch", "## Batches")):
+        rows = table(part(text, title), "Rank, with the Borda score")
+        for way, name in (("as run", f"{key}-as-run"), ("as written", key)):
+            for alpha, ranking in ranks_at(load(results[name]).scores, ALPHAS).items():
+                shown = {rule: row[f"{way}<br>{alpha:g}"].strip("*") for rule, row in rows.items()}
+                assert shown == {row.rule: f"{row.rank} ({row.borda})" for row in ranking.rows}
+        bold = re.findall(r"\*\*(\d+) \(\d+\)\*\*", part(text, title))
+        assert set(bold) == {"1"}
+
+
+def test_the_published_ranking_stands_beside(text):
+    rows = table(part(text, "## Duels"), "Rank, with the Borda score")
+    assert [
+        rows[rule]["published<br>0.0005"] for rule in ("muc", "dueling_ucb", "bivariate_ei", "random")
+    ] == [
+        "1 (141)",
+        "1 (141)",
+        "3 (111)",
+        "9 (21)",
+    ]
+
+
+def test_the_advantage_of_the_best_is_its_probability_of_superiority(results, text):
+    scores = load(results["pbo"]).scores
+    best = ranks_at(scores, ALPHAS)[5e-4].rules[0]
+    rows = table(part(text, "## Duels"), f"Probability that a run of `{best}`, the best as written")
+    assert rows.keys() == scores.keys() - {best}
+    for of, column in (("final", "final score"), ("auc", "AUC")):
+        found = superiority(scores, of=of)
+        for rule, row in rows.items():
+            at = found.rules.index(best), found.rules.index(rule)
+            numbers = [float(part[at]) for part in (found.matrix, found.low, found.high)]
+            assert [float(n) for n in re.findall(r"[\d.]+", row[column])] == pytest.approx(numbers, abs=6e-4)
+
+
+def test_regrets_of_a_setting_are_means_over_functions(results, text):
+    run = Analysis(load(results["batch-as-run"]), results["batch-as-run"])
+    rows = table(part(text, "## Batches"), "Mean normalised regret over all functions")
+    for rule in run.arms:
+        shown = float(rows[rule]["as run<br>last query"].split()[0])
+        assert shown == pytest.approx(run.regret[rule][..., -1].mean(), abs=6e-5)
+
+
+def test_scores_have_every_rule_and_function_and_the_best_in_bold(results, text):
+    for name, directory in results.items():
+        held = load(directory)
+        own = text[text.index(f"(<code>{name}</code>)</summary>") :].split("</details>")[0]
+        rows = table(own, "Mean final score")
+        assert tuple(rows) == held.functions
+        for place, function in enumerate(held.functions):
+            line = next(line for line in own.splitlines() if line.startswith(f"| `{function}`"))
+            means = {label: scores[place, :, -1].mean() for label, scores in held.scores.items()}
+            errors = {
+                label: scores[place, :, -1].std(ddof=1) / 10**0.5 for label, scores in held.scores.items()
+            }
+            for label in means:
+                expected = measured(means[label], errors[label])
+                assert rows[function][spelled(label)] == expected
+                assert (f"**{expected}**" in line) or means[label] < max(means.values())
+            assert line.count("**") == 2
+
+
+def test_the_page_explains_every_rule(results, text):
+    rules = table(text, "The rules compared.")
+    used = {
+        arm.rule.split("(")[0] for directory in results.values() for arm in load(directory).experiment.arms
+    }
+    assert rules.keys() == used
+    assert all(rules[key]["name"] == RULES[key].title for key in used)
+
+
+def test_findings_come_after_the_introduction(text):
+    assert text.index("# Acquisition rules compared") < text.index(
+        "## What is new\n\nNothing changes.\n\n## Yes or no"
+    )
+
+
+def test_every_table_says_how_it_is_made(results, text):
+    assert text.count("*Made by `askwise bench report ") == len(re.findall(r"(?m)^\| :--", text))
+    runs = "askwise bench run pbo-as-run --functions ackley,ursem_waves --replicates 10"
+    assert f"askwise bench report {results['pbo-as-run']} {results['pbo']}`, from the runs of `{runs}" in text
+
+
+def test_the_page_says_how_each_experiment_was_run(text):
+    rows = table(part(text, "## How the experiments were run"), "Duels, as the published table was made.")
+    said = {name: row["pbo-as-run"] for name, row in rows.items()}
+    assert said["seconds"] == "1235"
+    assert said["lane iterations per second"] == "98.77"
+    assert said["command"] == "askwise bench run a; askwise bench run b"
+    assert said["hardware"] == "a fast_processor"
+    assert said["inference"] == "converged after 100 % of the queries"
+    assert said["design"] == "10 replicates per rule and function, of 6 queries, the first 2 at random"
+    assert not any("experiment" in name for name in said)
+
+
+def test_beta_has_its_defaults_marked_and_its_regrets_sorted(results, text):
+    run = Analysis(load(results["beta"]), results["beta"])
+    found = run.weighted()
+    assert [one.beta for one in found if one.usual] == [RULES["ucb_f"].beta, RULES["ucb_phi"].beta]
+    assert [(one.rule, one.beta) for one in found] == sorted((one.rule, one.beta) for one in found)
+    lines = [line for line in part(text, "## Sensitivity to β").splitlines() if "(default)" in line]
+    assert len(lines) == 2
+    assert lines[0].startswith("| `ucb_f` | 1 (default) |")
+    assert f"{run.final_regret('ucb_phi').mean:.4f}" in lines[1]
+
+
+def test_batch_sizes_are_a_table_of_rules_by_sizes(results, text):
+    run = Analysis(load(results["batch-sizes"]), results["batch-sizes"])
+    rows = table(part(text, "## Batch sizes"), "Mean normalised regret after the last query")
+    for arm in run.results.experiment.arms:
+        shown = rows[arm.rule][f"m = {arm.m}"]
+        assert float(shown.split()[0]) == pytest.approx(run.final_regret(arm.label).mean, abs=6e-5)
+
+
+def test_learned_stands_beside_known(results, text):
+    rows = table(part(text, "## Known and learned hyperparameters"), "Mean normalised regret after the last")
+    for way, name in (("known", "pbo"), ("learned", "pbo-learned")):
+        run = Analysis(load(results[name]), results[name])
+        for row in run.tables[5e-4].rows:
+            assert rows[row.rule][f"rank (Borda)<br>{way}"] == f"{row.rank} ({row.borda})"
+            regret = float(rows[row.rule][f"normalised regret<br>{way}"].split()[0])
+            assert regret == pytest.approx(run.final_regret(row.rule).mean, abs=6e-5)
+
+
+def test_tables_are_also_there_in_latex(report, text):
+    files = sorted((report / "tables").glob("*.tex"))
+    assert len(files) == text.count("*Made by")
+    for file in files:
+        check_latex(file.read_text())
+
+
+def test_figures_are_there_and_show_something(report, text):
+    named = re.findall(r"!\[[\w-]+\]\((figures/[\w-]+\.png)\)", text)
+    assert sorted(named) == sorted(f"figures/{file.name}" for file in (report / "figures").iterdir())
+    kinds = Counter(Path(name).stem.split("-")[0] for name in named)
+    assert kinds == {"runs": 9, "examples": 6, "wins": 3, "superiority": 3, "beta": 1, "batch": 1}
+    for name in named:
+        image = imread(report / name)
+        assert min(image.shape[:2]) > 200
+        assert max(image.shape[:2]) < 2500
+        ink = (image[..., :3] < 0.95).any(-1)
+        assert 0.01 < ink.mean() < 0.9
+        shades = (255 * image[::3, ::3, :3]).astype(int) @ [1, 256, 65536]
+        assert len(np.unique(shades)) > 20
+
+
+@pytest.mark.slow
+def test_a_whole_experiment_is_reported_within_a_minute(tmp_path):
+    experiment = EXPERIMENTS["pbo"]
+    keep(tmp_path / "pbo", experiment, made_up(experiment))
+    began = time.perf_counter()
+    write([tmp_path / "pbo"], tmp_path / "out")
+    assert time.perf_counter() - began < 60
+    rows = table((tmp_path / "out" / "report.md").read_text(), "Mean final score")
+    assert tuple(rows) == PAPER
+    assert tuple(rows["ackley"])[1:] == tuple(arm.label for arm in experiment.arms)
+
+
+@pytest.fixture(scope="module")
+def single(results, tmp_path_factory):
+    """A report about one experiment."""
+    out = tmp_path_factory.mktemp("single") / "page"
+    write([results["batch-as-run"]], out)
+    return out
+
+
+def test_what_is_missing_is_left_out(single):
+    text = (single / "report.md").read_text()
+    assert re.findall(r"(?m)^## (.*)", text) == [
+        "How to read this page",
+        "Batches",
+        "Scores on each function",
+        "How the experiments were run",
+    ]
+    assert "as written<br>" not in text
+    assert not list(single.glob("*/*bo*"))
+
+
+def test_the_same_results_make_the_same_report(results, single, tmp_path):
+    write([results["batch-as-run"]], tmp_path)
+    files = sorted(file.relative_to(tmp_path) for file in tmp_path.rglob("*.*"))
+    assert files == sorted(file.relative_to(single) for file in single.rglob("*.*"))
+    for file in files:
+        assert (tmp_path / file).read_bytes() == (single / file).read_bytes()
+
+
+def test_the_page_has_its_own_order(results):
+    found = _analyses([results[name] for name in sorted(results)])
+    assert list(found) == list(results)
+
+
+def test_an_experiment_of_ones_own_has_a_part_and_one_rule_no_ranking(tmp_path):
+    two = replace(small("pbo", SHOWN[:2]), name="mine", title="My own", arms=(Arm("kss", 2), Arm("eubo", 2)))
+    one = replace(small("bbo", SHOWN[:1]), arms=(Arm("thompson", 1),), replicates=1)
+    folders = [keep(tmp_path / each.name, each, made_up(each)) for each in (two, one)]
+    write(folders, tmp_path / "out")
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert table(part(text, "## My own"), "Rank, with the Borda").keys() == {"kss", "eubo"}
+    assert "### Ranking" not in part(text, "## Yes or no")
+    assert (tmp_path / "out" / "figures" / "examples-bbo.png").exists() is False
+    assert (tmp_path / "out" / "figures" / "runs-bbo.png").exists()
+
+
+def test_no_results_the_same_twice_and_findings_that_are_not_there_are_refused(results, tmp_path):
+    with pytest.raises(ValueError, match=HOUSE):
+        write([], tmp_path)
+    with pytest.raises(ValueError, match=HOUSE):
+        write([results["beta"], results["beta"]], tmp_path)
+    with pytest.raises(ValueError, match=HOUSE):
+        write([results["beta"]], tmp_path, findings=tmp_path / "none.md")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_report_without_matplotlib_is_refused(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith(("matplotlib", "askwise.bench.report"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=HOUSE) as caught:
+        importlib.import_module("askwise.bench.report")
+    assert "Run `pip install askwise[plots]`." in str(caught.value)
+
+
+def test_rules_of_a_setting_look_different_and_each_the_same_everywhere():
+    for experiment in EXPERIMENTS.values():
+        found = looks({arm.label: arm.rule for arm in experiment.arms})
+        assert found.keys() == {arm.label for arm in experiment.arms}
+        assert len({(look.colour, str(look.dash)) for look in found.values()}) == len(found)
+    alone, among = looks({"muc": "muc"}), looks({"random": "random", "muc": "muc"})
+    assert alone["muc"] == among["muc"]
+
+
+def test_only_figures_import_matplotlib():
+    root = Path(analysis.__file__).parents[1]
+    files = set(root.rglob("*.py")) - {root / "report" / "figures.py", root / "report" / "looks.py"}
+    assert len(files) > 20
+    for file in files:
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+                assert not any("matplotlib" in name for name in names), file

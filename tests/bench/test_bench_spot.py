@@ -1,0 +1,104 @@
+"""Spot checks notice what differs from committed results, and say by how much a question scores better."""
+
+from dataclasses import replace
+
+import pytest
+
+from askwise.bench import provenance
+from askwise.bench.chunks import Chunk, Folder
+from askwise.bench.experiments import EXPERIMENTS, Arm
+from askwise.bench.functions import FUNCTIONS
+from askwise.bench.lanes import RunId, run
+from askwise.bench.results import Transcript, load, pack
+from campaigns import script
+
+TINY = EXPERIMENTS["bbo"].reduced(functions=("forrester",), rules=("ucb_phi",), replicates=5, iterations=4)
+IDS = tuple(RunId("bbo", "forrester", "ucb_phi", each) for each in range(5))
+
+
+@pytest.fixture(scope="module")
+def spot():
+    with script("spot") as module:
+        yield module
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return run(TINY, IDS)
+
+
+def committed(directory, runs, moved=0.0, worse=0.0):
+    """Packed results: these runs, but for the third question of the first and for all scores."""
+    chunk = Chunk.of(IDS, runs, "an abacus")
+    questions = chunk.questions.copy()
+    questions[0, 2] += moved
+    folder = Folder(directory / "whole")
+    folder.path.mkdir()
+    folder.write_about({"experiment": provenance.written(TINY)})
+    folder.write(replace(chunk, questions=questions, scores=chunk.scores - worse))
+    return load(pack(folder.path, directory / "packed"))
+
+
+def test_runs_that_are_the_same_are_found_the_same(spot, runs, tmp_path):
+    found = spot.compared(committed(tmp_path, runs), ("ucb_phi", "forrester"), runs)
+    assert (found.noticed, found.parted, found.answered, found.largest) == (0, 0, 0, 0.0)
+    assert (found.runs, found.same_throughout, found.same_end, found.better) == (5, 5, 5, 0)
+    assert found.p[0] == 1
+    assert found.medians[0] == found.medians[1]
+
+
+@pytest.mark.parametrize(("moved", "noticed", "parted"), [(1e-2, 3, 3), (1e-5, 3, 0), (1e-8, 0, 0)])
+def test_the_question_that_differs_is_found(spot, runs, tmp_path, moved, noticed, parted):
+    found = spot.compared(committed(tmp_path, runs, moved), ("ucb_phi", "forrester"), runs)
+    assert (found.noticed, found.parted) == (noticed, parted)
+    assert found.largest == pytest.approx(0 if parted else moved)
+
+
+def test_ends_that_differ_are_found(spot, runs, tmp_path):
+    found = spot.compared(committed(tmp_path, runs, worse=100.0), ("ucb_phi", "forrester"), runs)
+    assert (found.same_end, found.better) == (0, 5)
+    assert found.p[0] < 0.01
+    assert found.medians[0] == pytest.approx(found.medians[1] + 100, abs=1e-4)  # kept in float32
+
+
+slow = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "m"),
+    [
+        ("bbo", "ucb_f", 1),
+        ("bbo", "thompson", 1),
+        ("pbo", "muc", 2),
+        pytest.param("bbo", "binary_ei", 1, marks=slow),
+        pytest.param("pbo", "duel_thompson", 2, marks=slow),
+        pytest.param("pbo", "eiig", 2, marks=slow),
+        pytest.param("pbo", "kss", 2, marks=slow),
+        pytest.param("batch", "muc", 3, marks=slow),
+    ],
+)
+def test_no_question_scores_better_than_the_one_that_the_rule_asked(spot, name, rule, m):
+    experiment = replace(EXPERIMENTS[name], arms=(Arm(rule, m),), iterations=7)
+    run_id = RunId(name, "forrester", rule, 1)
+    runs = run(experiment, [run_id])
+    asked = Transcript(runs.questions[0].numpy(), runs.answers[0].numpy(), runs.optima[0].numpy())
+    for member in range(m):
+        gaps = []
+        for place in (0.03, 0.5, 0.97):
+            others = asked.questions.copy()
+            others[-1, member] = place
+            gaps.append(spot.gap(experiment, run_id, asked, replace(asked, questions=others), 7))
+        assert min(gaps) > -1e-6
+        assert 1e-3 < max(gaps) <= 1
+
+
+def test_the_same_cells_are_chosen_every_time_and_the_first_rule_is_among_them(spot):
+    pbo = EXPERIMENTS["pbo"]
+    cells = spot.chosen(pbo, 5)
+    assert cells == spot.chosen(pbo, 5)
+    assert cells[0][0] == "muc"
+    assert len({arm for arm, _ in cells}) == len({function for _, function in cells}) == 5
+    few = EXPERIMENTS["batch"]
+    assert [arm for arm, _ in spot.chosen(few, 4)].count("muc") == 2
+    drawn = {FUNCTIONS[function].dim for arm, function in spot.chosen(few, 40) if arm == "kss"}
+    assert max(drawn) == spot.MOST_DIMENSIONS

@@ -1,0 +1,1079 @@
+"""The command line: every command, what it prints, what it refuses, and that a refusal changes nothing."""
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import resource
+import shlex
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from rich.console import Console
+from typer.testing import CliRunner
+
+import askwise as aw
+from askwise.cli import conversation, main, trials
+from askwise.cli.screen import facts
+from askwise.cli.session import opened
+from askwise.cli.trials import filled, template_words
+from askwise.space import readable
+from askwise.storage import Event, Finding, open_record
+from askwise.study import Entry, Preference, State, Tie, YesNo
+
+HOUSE = re.compile(r"^[^;\n]+ must [^;\n]+; got [^\n]+\. [^\n]+$")
+COMMANDS = [
+    *("init", "check", "doctor", "ask", "tell", "run", "status", "best", "plot", "replay"),
+    *("simulate", "export", "import"),
+]
+NOISE = "[space.noise]\ntype = 'choice'\nvalues = ['quiet', 'loud']\ncontext = true\n"
+SPACE = """
+[space.gain]
+type = "real"
+low = 0
+high = 40
+unit = "dB"
+[space.cutoff]
+type = "real"
+low = 100
+high = 10000
+log = true
+[space.mode]
+type = "choice"
+values = ["soft", "hard"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def written(feedback: str = "duel", more: str = "", space: str = SPACE) -> Path:
+    file = Path("askwise.toml")
+    head = f'[study]\nname = "hall"\nfeedback = "{feedback}"\nstorage = "study.db"\nseed = 3\n'
+    more = more if "initial" in more else f"initial = 99\n{more}"  # questions at random take no time
+    file.write_text(f"{head}{more}{space}")
+    return file
+
+
+def told(*words: str, typed: str | None = None, code: int = 0) -> str:
+    """What a command prints; it must end with this code."""
+    result = CliRunner().invoke(main, list(words), input=typed)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    assert "\x1b" not in result.output
+    return result.stdout
+
+
+def document(*words: str, typed: str | None = None, code: int = 0) -> dict:
+    return json.loads(told(*words, "--json", typed=typed, code=code))
+
+
+def refused(*words: str) -> str:
+    """The one line on stderr, after which the record must be as it was."""
+    before = recorded()
+    result = CliRunner().invoke(main, list(words))
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    line = result.stderr.removesuffix("\n")
+    assert HOUSE.match(line), line
+    assert recorded() == before
+    return line
+
+
+def recorded() -> list[Event]:
+    if not Path("study.db").exists():
+        return []
+    with closing(open_record("study.db", "hall", None)) as record:
+        return record.events()
+
+
+def history() -> list[Entry]:
+    return list(State.after(recorded()).entries.values())
+
+
+def answers() -> list[dict | None]:
+    return [None if entry.answer is None else entry.answer.to_json() for entry in history()]
+
+
+def statuses() -> list[str]:
+    return [entry.status for entry in history()]
+
+
+# help
+
+
+def test_help_comes_at_once_and_without_torch():
+    code = (
+        "import sys\n"
+        "from typer.testing import CliRunner\n"
+        "from askwise.cli import main\n"
+        f"for command in {[*COMMANDS, 'bench']}:\n"
+        "    assert CliRunner().invoke(main, [command, '--help']).exit_code == 0\n"
+        "heavy = ('torch', 'sqlalchemy', 'matplotlib', 'askwise.study', 'rich.table')\n"
+        "assert not [name for name in heavy if name in sys.modules]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    times = []
+    for _ in range(3):
+        began = _time_of_children()  # not the clock's: others may be at work here
+        words = [sys.executable, "-m", "askwise", "--help"]
+        shown = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        times.append(_time_of_children() - began)
+    assert min(times) < 0.3
+    assert shown.stdout.startswith("Usage: askwise [OPTIONS] COMMAND")
+    assert re.findall(r"^  (\w+)  ", shown.stdout, re.MULTILINE) == [*COMMANDS, "bench"]
+
+
+def _time_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def test_every_command_has_json_and_study():
+    for command in COMMANDS:
+        shown = told(command, "--help")
+        assert "--json" in shown
+        assert "-s, --study FILE" in shown
+
+
+def test_the_version_is_told():
+    assert re.match(r"askwise \d+\.\d+\.\d+$", told("--version").strip())
+
+
+# errors
+
+
+def test_a_missing_file_is_told_in_one_line():
+    assert "study file must exist" in refused("check")
+    assert "nowhere.toml" in refused("ask", "-s", "nowhere.toml")
+
+
+def test_an_error_in_the_file_names_file_and_line():
+    file = written(space=SPACE.replace("high = 40", "high = -1"))
+    line = refused("check")
+    number = 1 + file.read_text().split("\n").index("high = -1")
+    assert line.startswith(f"askwise: askwise.toml: line {number - 1}: low must be below high") or (
+        f"line {number}" in line
+    )
+
+
+def test_an_error_can_be_had_as_json():
+    written()
+    told("ask")
+    line = refused("tell", "0", "C")
+    assert document("tell", "0", "C", code=1) == {"error": line.removeprefix("askwise: ")}
+    assert document("best", "-s", "nowhere.toml", code=1)["error"].startswith("study file must exist")
+
+
+def test_a_wrong_option_is_usage_and_with_json_still_json():
+    result = CliRunner().invoke(main, ["ask", "--nonsense"])
+    assert result.exit_code == 2
+    assert "No such option" in result.stderr
+    assert "No such option" in document("ask", "--nonsense", code=2)["error"]
+
+
+def test_a_bug_still_gives_a_traceback(monkeypatch):
+    written()
+
+    def broken(*_: object) -> None:
+        raise ValueError("something within")
+
+    monkeypatch.setattr(aw.Study, "status", broken)
+    result = CliRunner().invoke(main, ["status"])
+    assert isinstance(result.exception, ValueError)
+    assert str(result.exception) == "something within"
+
+
+def test_a_file_without_storage_can_be_checked_but_not_asked():
+    written()
+    Path("askwise.toml").write_text(Path("askwise.toml").read_text().replace('storage = "study.db"\n', ""))
+    assert "no storage" in told("check")
+    assert "storage must be given" in refused("ask")
+
+
+def test_a_file_changed_after_the_first_question_is_refused():
+    file = written()
+    told("ask")
+    file.write_text(file.read_text().replace("high = 40", "high = 50"))
+    line = refused("ask")
+    assert (
+        "parameter gain must stay as it was at the first question; got a change, high was 40, is 50. " in line
+    )
+    file.write_text(file.read_text().replace("high = 50", "high = 40").replace("seed = 3", "seed = 4"))
+    assert "seed must stay as it was at the first question, 3; got 4" in refused("best")
+    file.write_text(file.read_text().replace("seed = 4", "seed = 3").replace("[space.mode]", "[space.kind]"))
+    assert "parameters must stay as they were at the first question, gain, cutoff, mode; " in refused(
+        "status"
+    )
+
+
+def test_a_unit_may_be_changed_and_is_shown():
+    file = written()
+    told("ask")
+    file.write_text(file.read_text().replace('"dB"', '"sone"'))
+    assert re.search(r"gain +[\d.]+ sone +[\d.]+ sone", told("ask"))
+    assert re.search(r"gain +[\d.]+ sone", told("best"))
+
+
+def test_a_password_is_not_shown(monkeypatch):
+    from askwise.cli import session
+
+    file = written()
+    address = "postgresql://ann:secret@host/db?password=secret"
+    file.write_text(file.read_text().replace('"study.db"', f'"{address}"'))
+    monkeypatch.setattr(session, "stored_settings", lambda config: None)
+    for shown in (told("check"), told("check", "--json")):
+        assert "secret" not in shown
+        assert "postgresql://ann:***@host/db" in shown
+
+
+def test_every_command_computes_with_one_thread():
+    written()
+    for words in (["best"], ["doctor"]):
+        torch.set_num_threads(2)
+        told(*words)
+        assert torch.get_num_threads() == 1
+
+
+# init, check
+
+
+@pytest.mark.parametrize("feedback", ["binary", "duel", "batch"])
+def test_init_writes_a_file_that_is_in_order(feedback):
+    assert "Wrote askwise.toml" in told("init", "--feedback", feedback)
+    shown = document("check")
+    assert shown["feedback"] == feedback
+    assert (shown["recorded"], shown["questions"], shown["answers"]) == (False, 0, 0)
+    assert not Path("study.db").exists()
+
+
+def test_init_does_not_replace_a_file_unless_forced():
+    Path("mine.toml").write_text("precious")
+    assert "mine.toml, which is there" in refused("init", "mine.toml")
+    assert Path("mine.toml").read_text() == "precious"
+    assert document("init", "mine.toml", "--force", "--feedback", "batch")["file"] == "mine.toml"
+    assert 'feedback = "batch"' in Path("mine.toml").read_text()
+    assert "check -s other.toml" in told("init", "-s", "other.toml")
+    assert "folder/x.toml must be there" in refused("init", "folder/x.toml")
+
+
+def test_check_shows_the_space_the_settings_and_the_record():
+    rate = "[space.rate]\ntype = 'fixed'\nvalue = 48\n"
+    written(more='constraints = ["gain + cutoff <= 9000"]\nexpires = 60\n', space=SPACE + rate + NOISE)
+    shown = told("check")
+    assert re.search(r"gain +real +0 to 40 +dB", shown)
+    assert re.search(r"cutoff +real, log +100 to 10000", shown)
+    assert re.search(r"mode +choice +soft, hard", shown)
+    assert re.search(r"rate +fixed +48", shown)
+    assert re.search(r"noise +choice, context +quiet, loud", shown)
+    assert "where gain + cutoff <= 9000" in shown
+    assert re.search(r"expires +after 60 s", shown)
+    assert "No answers yet" in shown
+    told("ask", "-c", "noise=loud")
+    told("tell", "a")
+    assert re.search(r"1 answer to 1 question in .*study\.db", told("check").replace("\n", ""))
+
+
+def test_the_record_lies_beside_the_study_file(tmp_path):
+    (tmp_path / "sub").mkdir()
+    written().rename(tmp_path / "sub" / "askwise.toml")
+    told("ask", "-s", "sub/askwise.toml")
+    assert (tmp_path / "sub" / "study.db").exists()
+    assert not (tmp_path / "study.db").exists()
+
+
+def test_looking_makes_no_record():
+    written()
+    for command in ("check", "status", "best", "export", "replay"):
+        told(command)
+    assert os.listdir() == ["askwise.toml"]
+
+
+# ask, tell
+
+
+def test_ask_shows_the_options_side_by_side_in_their_units():
+    written()
+    shown = told("ask")
+    asked = document("ask")
+    assert shown.startswith("Question 0: Which is better?")
+    assert re.search(r"\n +A +B *\n", shown)
+    first, second = (f"{option['gain']:.4g}" for option in asked["options"])
+    assert re.search(rf"gain +{re.escape(first)}\d* dB +{re.escape(second)}\d* dB", shown)
+    assert "`askwise tell 0 ANSWER`: A or B, or tie, skip, void." in shown
+    assert asked["labels"] == ["A", "B"]
+    assert asked["id"] == 0
+
+
+def test_participants_and_contexts_have_their_own_questions():
+    written(space=SPACE + NOISE)
+    for command in ("ask", "run", "best", "status", "simulate", "plot"):
+        line = refused(command)
+        assert line == "askwise: context must set noise; got no noise. Add --context noise=..."
+    assert "--context must be NAME=VALUE, each of noise once at most; got 'gain=3'" in refused(
+        "ask", "-c", "gain=3"
+    )
+    assert document("ask", "-c", "noise=quiet", "-p", "ann")["context"] == {"noise": "quiet"}
+    other = document("ask", "--context", "noise=loud", "--participant", "bob")
+    assert (other["id"], other["participant"]) == (1, "bob")
+    assert {option["noise"] for option in other["options"]} == {"loud"}
+    assert "--context must be NAME=VALUE" in refused("ask", "-c", "noise")
+    assert "noise must be one of quiet, loud; got 'x'" in refused("ask", "-c", "noise=x")
+    assert "open questions must be one, or the id be given; got 2 (0, 1)" in refused("tell", "A")
+
+
+def test_tell_takes_the_only_open_question():
+    written()
+    assert "got none. Run `askwise ask` first" in refused("tell", "A")
+    told("ask")
+    assert told("tell", "b", "--seconds", "2.5") == "Question 0 is answered B. 1 answer so far.\n"
+    (entry,) = history()
+    assert (entry.answer, entry.seconds) == (Preference(1), 2.5)
+
+
+def test_tell_amends_voids_and_skips():
+    written()
+    told("ask")
+    told("tell", "0", "A")
+    assert "must be open to be answered" in refused("tell", "0", "B")
+    assert document("tell", "0", "B", "--amend", "--reason", "typo")["answer"] == {"prefers": 1}
+    assert recorded()[-1].body["reason"] == "typo"
+    assert document("tell", "0", "void", "--reason", "noise")["status"] == "voided"
+    assert "--reason must go with" in refused("tell", "0", "A", "--reason", "why")
+    assert "got skip" in refused("tell", "0", "skip", "--amend")
+    told("ask")
+    assert document("tell", "skip") == {"id": 1, "status": "skipped", "answer": None, "answers": 0}
+    told("ask")
+    assert told("tell", "can't-decide") == "Question 2 is answered tie. 1 answer so far.\n"
+
+
+def test_tell_refuses_what_it_cannot_read():
+    written()
+    told("ask")
+    assert "must be the letter of the preferred option; got '1'" in refused("tell", "0", "1")
+    assert "must be the letter of the preferred option; got '0'" in refused("tell", "0")
+    assert "got 'C'" in refused("tell", "0", "C")
+    assert "got 'A>B'" in refused("tell", "0", "A>B")
+    assert "id must be the number" in refused("tell", "first", "A")
+    assert "got nothing" in refused("tell")
+    assert "question must be one that was asked" in refused("tell", "7", "A")
+    assert "--pairs must go with a batch" in refused("tell", "--pairs", "A>B")
+    assert "seconds must be a number" in refused("tell", "A", "--seconds", "-1")
+    assert document("tell", "0", "1", "--index")["answer"] == {"prefers": 1}
+
+
+def test_tell_takes_rankings_and_pairs_of_a_batch():
+    written("batch", "size = 4\n")
+    for words, answer in [
+        (["C"], {"ranking": [2]}),
+        (["c>a"], {"ranking": [2, 0]}),
+        (["D, B, A, C"], {"ranking": [3, 1, 0]}),
+        (["2,0", "--index"], {"ranking": [2, 0]}),
+        (["--pairs", "A>B; C>B"], {"pairs": [[0, 1], [2, 1]]}),
+    ]:
+        number = document("ask")["id"]
+        assert document("tell", str(number), *words)["answer"] == answer
+    told("ask")
+    assert "pairs must be like A>B" in refused("tell", "--pairs", "A>B>C")
+    assert "each option once" in refused("tell", "A>A")
+    assert "got 'E'" in refused("tell", "E")
+
+
+# run
+
+
+def test_run_asks_until_there_are_enough_answers():
+    written()
+    shown = told("run", "--answers", "3", typed="a\nB\nt\nq\n")
+    assert answers() == [{"prefers": 0}, {"prefers": 1}, {"undecided": True}]
+    assert all(0 <= entry.seconds < 10 for entry in history())
+    assert "2 of 3 answers" in shown
+    assert "Recommended setting, after 3 answers" in shown
+    assert "--answers must be more than the study has, 3; got 3" in refused("run", "--answers", "3")
+    assert document("run", "-n", "5", typed="a\ns\na\n") == {"answers": 5, "given": 2, "interrupted": False}
+
+
+def test_run_ends_with_q_or_the_end_of_the_input_and_the_question_stays_open():
+    written()
+    told("run", typed="a\nq\n")
+    assert statuses() == ["answered", "open"]
+    told("run", typed="b\n")
+    assert statuses() == ["answered", "answered", "open"]
+
+
+def test_run_undoes_the_last_answer():
+    written()
+    shown = told("run", typed="u\na\nb\nu\na\ns\nq\n")
+    assert "nothing to undo" in shown
+    assert [(entry.status, entry.answer) for entry in history()[:3]] == [
+        ("answered", Preference(0)),
+        ("answered", Preference(0)),
+        ("skipped", None),
+    ]
+    kinds = [(event.kind, event.question) for event in recorded()]
+    assert kinds.index(("voided", 1)) < kinds.index(("amended", 1))
+
+
+def test_run_leaves_out_what_was_undone_and_not_answered_again():
+    written()
+    told("run", typed="a\nu\nq\n")
+    assert statuses() == ["voided", "open"]
+    told("run", typed="a\nu\ns\nq\n")
+    assert statuses() == ["voided", "voided", "open"]
+
+
+def test_run_says_what_it_did_not_understand_and_waits():
+    written("binary")
+    shown = told("run", "-n", "1", typed="perhaps\n1\ny\n")
+    assert "'perhaps' is no answer here. Keys: y yes, n no, t tie, s skip, u undo, q quit." in shown
+    assert history()[0].answer == YesNo(True)
+
+
+def test_run_takes_rankings_of_batches():
+    written("batch")
+    told("run", "-n", "2", typed="b>a\nc\n")
+    assert answers() == [{"ranking": [1, 0]}, {"ranking": [2]}]
+
+
+def test_run_tells_the_time_from_the_question_to_the_answer(monkeypatch):
+    written()
+    times = iter([100.0, 107.25, 200.0, 201.5])
+    monkeypatch.setattr(conversation, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    told("run", "-n", "2", typed="what\na\nb\n")
+    assert [entry.seconds for entry in history()] == [7.25, 1.5]
+
+
+def test_ctrl_c_loses_nothing(monkeypatch):
+    written()
+    typed = iter(["a\n", "b\n"])
+
+    def readline() -> str:
+        for line in typed:
+            return line
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(conversation, "sys", SimpleNamespace(stdin=SimpleNamespace(readline=readline)))
+    shown = told("run", "-n", "5", code=130)
+    assert "Nothing is lost: the record has 2 answers. The same command goes on." in shown
+    assert statuses() == ["answered", "answered", "open"]
+
+
+def test_context_is_refused_where_there_is_none():
+    written()
+    assert "got 'gain=3', and there is no such parameter" in refused("ask", "-c", "gain=3")
+
+
+def somebody_else_answers(answer: bool | int) -> None:
+    with closing(aw.Study.open("study.db", "hall")) as study:
+        study.tell(study.ask(), answer)
+
+
+@pytest.mark.parametrize("other", [0, 1])
+def test_a_person_goes_on_after_somebody_else_has_answered(monkeypatch, other):
+    written()
+    heard = iter([lambda: somebody_else_answers(other), lambda: None])
+
+    def readline() -> str:
+        next(heard)()
+        return "b\n"
+
+    monkeypatch.setattr(conversation, "sys", SimpleNamespace(stdin=SimpleNamespace(readline=readline)))
+    shown = told("run", "-n", "2")
+    assert shown.count("Somebody else answered question 0 meanwhile; their answer stays.") == 1
+    assert "Question 1" in shown
+    assert answers() == [{"prefers": other}, {"prefers": 1}]
+
+
+def test_a_command_goes_on_after_somebody_else_has_answered_and_stops_at_the_wanted_number(monkeypatch):
+    written("binary")
+    meanwhile = iter(
+        [lambda: somebody_else_answers(False), lambda: None, lambda: somebody_else_answers(True)]
+    )
+
+    def outcome(*_: object) -> trials.ExitOutcome:
+        next(meanwhile)()
+        return trials.ExitOutcome(True)
+
+    monkeypatch.setattr(trials, "outcome", outcome)
+    shown = told("run", "-n", "3", "--command", "true")
+    assert shown.count("Somebody else answered") == 2
+    assert re.findall(r"^(\d/\d)  ", shown, re.MULTILINE) == ["2/3"]
+    assert answers() == [{"yes": False}, {"yes": True}, {"yes": True}]
+
+
+def test_no_more_is_asked_when_others_gave_the_last_answer_meanwhile(monkeypatch):
+    written("binary")
+    ask = aw.Study.ask
+
+    def slow(study: aw.Study, *given: object) -> aw.Question:
+        if len(study.history()) == 1:
+            study.tell(ask(study, "ann"), True)
+        return ask(study, *given)
+
+    monkeypatch.setattr(aw.Study, "ask", slow)
+    shown = told("run", "-n", "2", "--command", "true")
+    assert "1/2" in shown
+    assert "3/2" not in shown
+    assert statuses() == ["answered", "answered", "open"]
+
+
+def script(text: str) -> Path:
+    file = Path("gait.sh").absolute()
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+    return file
+
+
+def test_run_lets_a_command_answer():
+    written("binary")
+    script('echo "$@" >> seen; awk -v g="$1" \'BEGIN { exit !(g > 20) }\'')
+    shown = told("run", "-n", "6", "--command", "./gait.sh {gain} '{mode} at {cutoff}' {{x}}")
+    entries = history()
+    assert [entry.answer.yes for entry in entries] == [entry.options[0]["gain"] > 20 for entry in entries]
+    (option,) = entries[0].options
+    first = Path("seen").read_text().split("\n")[0]
+    assert first == f"{option['gain']} {option['mode']} at {option['cutoff']} {{x}}"
+    assert shown.count("yes  gain") + shown.count("no   gain") == 6
+    assert "1/6" in shown
+
+
+def test_run_by_a_command_refuses_before_anything_is_asked():
+    written("binary")
+    assert "got {gian}" in refused("run", "--command", "./gait.sh {gian}")
+    assert "quotes closed" in refused("run", "--command", "./gait.sh '{gain}")
+    assert "name a program" in refused("run", "--command", "  ")
+    assert "--timeout must be positive" in refused("run", "--timeout", "3")
+    assert recorded() == []
+    Path("askwise.toml").unlink()
+    Path("study.db").unlink()
+    written("duel")
+    assert "must go with a yes/no study; got a duel study" in refused("run", "--command", "true")
+
+
+def test_a_command_that_cannot_run_leaves_the_question_open():
+    written("binary")
+    script("exit 127")
+    for command in ("./nowhere {gain}", "./gait.sh", "./askwise.toml"):
+        result = CliRunner().invoke(main, ["run", "--command", command])
+        assert result.exit_code == 1
+        assert HOUSE.match(result.stderr.strip().split("\n")[-1])
+        assert "the question stays open" in result.stderr
+        assert statuses() == ["open"]
+
+
+def test_a_command_that_takes_too_long_is_ended_and_counts_as_no():
+    written("binary")
+    script("sleep 60 & wait")
+    began = time.monotonic()
+    shown = told("run", "-n", "1", "--command", "./gait.sh", "--timeout", "0.2")
+    assert time.monotonic() - began < 10
+    assert "1/1  no (timed out after 0.2 s)  gain" in shown
+    assert "Nothing has worked yet, so this is a guess.\nRecommended setting" in shown
+    assert history()[0].answer == YesNo(False)
+    script("kill -9 $$")
+    assert "2/2  no (killed by signal 9)  gain" in told("run", "-n", "2", "--command", "./gait.sh")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["a {gain}; b", "a ;", "a | b", "a || b", "a & b", "a &", "a && b", "a > x", "a >> x", "a 2>&1"],
+)
+def test_what_only_a_shell_understands_is_refused(command):
+    with pytest.raises(ValueError, match=r"no shell reads it; got .* Wrap it in sh -c"):
+        template_words(command, {"gain": None})
+
+
+@pytest.mark.parametrize("command", ["sh -c 'a; b | c > d'", 'find . ";"', r"find . \;", "get x?a=1&b=2"])
+def test_what_is_quoted_or_within_a_word_is_the_program_s(command):
+    assert template_words(command, {}) == shlex.split(command)
+
+
+def test_values_are_filled_in_without_a_shell():
+    words = template_words("run --mode={mode} '{mode}' {{mode}}", {"mode": None})
+    assert words == ["run", "--mode={mode}", "{mode}", "{{mode}}"]
+    nasty = "a b; rm -rf {mode} $(x) 'y'"
+    assert filled(words, {"mode": nasty}) == ["run", f"--mode={nasty}", nasty, "{mode}"]
+
+
+# status, best, plot, replay
+
+
+def answered(count: int) -> None:
+    """So many answers by somebody who likes it loud."""
+    with opened(Path("askwise.toml"), writes=True) as session:
+        for _ in range(count):
+            question = session.study.ask()
+            gains = [option["gain"] for option in question.options]
+            louder = sorted(range(len(gains)), key=lambda k: -gains[k])
+            how = {"binary": {"answer": gains[0] > 20}, "duel": {"answer": louder[0]}}
+            session.study.tell(question, **how.get(session.study.feedback, {"ranking": louder}))
+
+
+def answered_before(count: int) -> None:
+    """So many duels in which the louder one won, from a file."""
+    gains = [(40 * (k * 0.618 % 1), 40 * (k * 0.381 % 1)) for k in range(1, count + 1)]
+    rows = [
+        f"{a},{b},{300 * k},1000,soft,{'soft' if k % 2 else 'hard'},{'A' if a > b else 'B'}"
+        for k, (a, b) in enumerate(gains, 1)
+    ]
+    Path("before.csv").write_text("\n".join(["gain_a,gain_b,cutoff_a,cutoff_b,mode_a,mode_b,answer", *rows]))
+    told("import", "before.csv")
+
+
+def test_status_counts_and_gives_a_hint():
+    written(more="initial = 5\n")
+    assert "too little has been answered" in told("status")
+    answered_before(6)
+    told("ask")
+    told("tell", "tie")
+    told("ask")
+    shown = told("status")
+    assert [re.search(rf" {name} +(\d+) *\n", shown)[1] for name in ("answers", "undecided", "open")] == [
+        *"711"
+    ]
+    assert "voided" not in shown
+    number = r"-?[\d.]+(e-?\d+)?"
+    expected = (
+        rf"One more answer is expected to improve the setting by {number}, all further ones together by"
+    )
+    assert re.search(rf"{expected} {number} \(1 is a difference that is preferred in 84% of duels\)\.", shown)
+    assert re.search(r"\n\n(Go on|Nearly|You may stop): .+\.\n$", shown)
+
+
+def test_status_as_json_has_every_count():
+    written()
+    answered(2)
+    found = document("status")
+    assert found.pop("hint").startswith("Go on: too little")
+    assert found == {
+        "name": "hall",
+        "answers": 2,
+        "gain": None,
+        "regret": None,
+        **dict.fromkeys(("undecided", "skipped", "voided", "open", "expired"), 0),
+    }
+
+
+def test_best_is_what_was_liked_and_beats_a_reference():
+    written()
+    assert "No answers yet, so this is a guess" in told("best")
+    answered_before(12)
+    found = document("best")
+    assert found["params"]["gain"] > 30
+    assert found["answers"] == 12
+    shown = told("best", "-r", "gain=1", "-r", "cutoff=1000", "-r", "mode=soft")
+    against = document("best", "-r", "gain=1", "-r", "cutoff=1000", "-r", "mode=soft")
+    assert against["probability"] > 0.8
+    assert against["reference"] == {"gain": 1.0, "cutoff": 1000.0, "mode": "soft"}
+    assert f"preferred to the reference {against['probability']:.0%} of the time" in shown
+    assert f"{found['params']['mode']}" in shown
+    assert "params must be gain, cutoff, mode" in refused("best", "-r", "gain=1")
+    assert "gain must be a number; got 'loud'" in refused("best", "-r", "gain=loud")
+
+
+def test_best_of_yes_and_no_says_how_often_it_works():
+    written("binary")
+    answered(4)
+    found = document("best")
+    assert f"expected to work {found['probability']:.0%} of the time" in told("best")
+    shown = told("best", "-r", "gain=1", "-r", "cutoff=1000", "-r", "mode=soft")
+    assert "more likely to work than the reference" in shown
+    assert "guess" not in shown
+
+
+def test_plot_writes_what_it_says(monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    from askwise import plots
+
+    seen = {}
+
+    def drawing(kind: str) -> Callable:
+        def draw(study: aw.Study, context: dict | None = None) -> object:
+            seen[kind] = (study.name, context)
+            return pyplot.figure()
+
+        return draw
+
+    for kind in ("slices", "maps", "uncertainty", "score", "progress"):
+        monkeypatch.setattr(plots, f"study_{kind}", drawing(kind), raising=False)
+    written(space=SPACE + NOISE)
+    names = told("plot", "--out", "pictures", "-c", "noise=loud").split()
+    assert names == [
+        f"pictures/{kind}.png" for kind in ("slices", "maps", "uncertainty", "score", "progress")
+    ]
+    assert all(Path(name).read_bytes().startswith(b"\x89PNG") for name in names)
+    assert seen["maps"] == ("hall", {"noise": "loud"})
+    assert document("plot", "--kind", "maps", "-c", "noise=loud") == {"files": {"maps": "plots/maps.png"}}
+
+
+def test_replay_says_that_all_is_as_it_was_and_what_is_not(monkeypatch):
+    written(more="initial = 2\n")
+    answered(4)
+    assert told("replay") == "all 4 questions derived again, bit for bit\n"
+    assert document("replay") == {"questions": 4, "different": []}
+    with closing(sqlite3.connect("study.db")) as database, database:
+        (body,) = database.execute("SELECT body FROM events WHERE kind = 'asked' AND question = 2").fetchone()
+        changed = json.loads(body)
+        changed["options"][0]["gain"] = 12.5
+        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            database.execute(f"DROP TRIGGER {name}")
+        database.execute(
+            "UPDATE events SET body = ? WHERE kind = 'asked' AND question = 2", (json.dumps(changed),)
+        )
+    shown = told("replay", code=1)
+    assert "of 4 questions come out different" in shown
+    assert "12.5 dB" in shown
+    assert 2 in [one["id"] for one in document("replay", code=1)["different"]]
+
+
+# export, import
+
+
+def test_a_table_has_a_row_for_each_option():
+    written()
+    answered(2)
+    told("ask")
+    rows = list(csv.DictReader(told("export").splitlines()))
+    assert " ".join(rows[0]) == "question option gain cutoff mode status outcome participant seconds asked"
+    assert [(row["question"], row["option"], row["status"]) for row in rows] == [
+        (str(number), label, "open" if number == 2 else "answered") for number in range(3) for label in "AB"
+    ]
+    for better, worse in zip(rows[:4:2], rows[1:4:2], strict=True):
+        assert {better["outcome"], worse["outcome"]} == {"better", "worse"}
+        louder = max(better, worse, key=lambda row: float(row["gain"]))
+        assert louder["outcome"] == "better"
+    assert rows[-1]["outcome"] == ""
+    assert abs(time.time() - _seconds(rows[0]["asked"])) < 100
+
+
+def _seconds(text: str) -> float:
+    from datetime import datetime
+
+    return datetime.fromisoformat(text).timestamp()
+
+
+@pytest.mark.parametrize("feedback", ["binary", "duel", "batch"])
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_what_is_exported_can_be_imported(feedback, form):
+    written(feedback)
+    answered(2)
+    with opened(Path("askwise.toml"), writes=True) as session:
+        session.study.tell(session.study.ask("ann"), None)
+        session.study.skip(session.study.ask())
+        if feedback == "batch":
+            session.study.tell(session.study.ask(), pairs=[(0, 1), (2, 1)])
+            session.study.tell(session.study.ask(), winner=2)
+    file = f"out.{form}"
+    shown = document("export", "--format", form, "--out", file)
+    before = history()
+    assert shown == {"file": file, "format": form, "questions": len(before)}
+    Path("study.db").unlink()
+    for rest in Path().glob("study.db-*"):
+        rest.unlink()
+    assert document("import", file) == {
+        "file": file, "imported": len(before) - 1, "left_out": 1, "answers": len(before) - 1,
+    }  # fmt: skip
+    kept = [entry for entry in before if entry.status == "answered"]
+    for entry, again in zip(kept, history(), strict=True):
+        assert again.answer == entry.answer
+        assert again.participant == entry.participant
+        for option, same in zip(entry.options, again.options, strict=True):
+            assert same["mode"] == option["mode"]
+            assert [same["gain"], same["cutoff"]] == pytest.approx(
+                [option["gain"], option["cutoff"]], rel=1e-12
+            )
+
+
+def test_simple_tables_are_imported():
+    written("binary")
+    Path("in.csv").write_text(
+        "\N{ZERO WIDTH NO-BREAK SPACE}gain,cutoff,mode,answer\n"  # as spreadsheets begin a file
+        "3,1000,soft,yes\n\n4.5,200,hard,No\n5,300,hard,\n"
+    )
+    assert told("import", "in.csv") == (
+        "Recorded 2 answers from in.csv (1 without an answer left out); the study has 2 now.\n"
+    )
+    assert answers() == [{"yes": True}, {"yes": False}]
+    (option,) = history()[1].options
+    assert list(option.values()) == [4.5, pytest.approx(200), "hard"]
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_what_the_study_has_already_is_not_imported_twice(form):
+    written()
+    answered(3)
+    told("export", "-f", form, "--out", "out")
+    assert "new to the study; got 3 in out, all of which it has already" in refused("import", "out")
+    told("tell", "2", "void")
+    assert document("import", "out")["answers"] == 5
+    assert document("import", "out", "--again")["answers"] == 8
+
+
+def test_another_answer_to_the_same_question_is_imported():
+    written("binary")
+    Path("in.csv").write_text("gain,cutoff,mode,answer\n3,1000,soft,yes\n")
+    told("import", "in.csv")
+    Path("in.csv").write_text("gain,cutoff,mode,answer\n3,1000,soft,no\n")
+    told("import", "in.csv")
+    Path("in.csv").write_text("gain,cutoff,mode,answer\n3,1000,soft,no\n3,1000,soft,no\n")
+    assert document("import", "in.csv")["answers"] == 4
+
+
+def test_simple_tables_of_duels_and_batches_are_imported():
+    header = "gain_a,gain_b,cutoff_a,cutoff_b,mode_a,mode_b,answer,participant\n"
+    written("duel")
+    Path("in.csv").write_text(header + "1,2,300,400,soft,hard,B,ann\n1,2,300,400,soft,hard,tie,\n")
+    told("import", "in.csv")
+    assert [(entry.answer, entry.participant) for entry in history()] == [
+        (Preference(1), "ann"),
+        (Tie(), None),
+    ]
+    Path("batch").mkdir()
+    os.chdir("batch")
+    written("batch", space='[space.gain]\ntype = "real"\nlow = 0\nhigh = 9\n')
+    Path("in.csv").write_text("gain_a,gain_b,gain_c,answer\n1,2,3,C>A\n1,2,3,A>B;C>B\n1,2,3,B\n")
+    told("import", "in.csv")
+    assert answers() == [
+        {"ranking": [2, 0]}, {"pairs": [[0, 1], [2, 1]]}, {"ranking": [1]},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("gain,cutoff,mode,answer\n3,1000,soft,yes\n99,1000,soft,yes\n", "row 3: parameter gain must"),
+        ("gain,cutoff,mode,answer\n3,1000,soft,yes\n3,1000,soft,2\n", "row 3: answer must be yes or no"),
+        (
+            "gain,cutoff,mode,answer\n3,1000,soft,yes\n3,1000,mild,no\n",
+            "row 3: mode must be one of soft, hard",
+        ),
+        ("gain,cutoff,mode,answer\n3,1000,soft\n", "row 2 must have 4 cells"),
+        ("gain,cutoff,answer\n3,1000,yes\n", "got no mode"),
+        ("gain,cutoff,mode,colour,answer\n3,1000,soft,red,yes\n", "got 'colour'"),
+        ("gain,gain,answer\n", "'gain' twice"),
+        ("", "must be CSV with a header"),
+        ("{", "must be JSON"),
+        ('{"questions": 3}', "must have a list of questions"),
+        ('{"questions": [{"status": "answered"}]}', "question 0: it must have options"),
+    ],
+)
+def test_a_wrong_row_is_named_and_nothing_is_imported(table, message):
+    written("binary")
+    Path("in.csv").write_text(table)
+    assert message in refused("import", "in.csv")
+    assert not Path("study.db").exists()
+
+
+def test_an_export_of_another_kind_of_study_is_refused():
+    written("duel")
+    answered(1)
+    told("export", "--out", "duel.csv")
+    told("export", "--out", "duel.json", "-f", "json")
+    text = Path("duel.csv").read_text()
+    Path("odd.csv").write_text(text.replace("better", "best"))
+    assert "row 2: outcome must be" in refused("import", "odd.csv")
+    Path("swapped.csv").write_text(text.replace("0,A", "0,B"))
+    assert "options of a question must be A, B" in refused("import", "swapped.csv")
+    Path("study.db").unlink()
+    written("binary")
+    assert "options must be 1" in refused("import", "duel.csv")
+    assert "options must be 1" in refused("import", "duel.json")
+    written("duel", space=SPACE.replace("space.mode", "space.kind"))
+    assert "columns must be those of this study's export" in refused("import", "duel.csv")
+
+
+def test_a_parameter_named_like_a_column_needs_json():
+    written(space='[space.status]\ntype = "real"\nlow = 0\nhigh = 9\n')
+    told("ask")
+    assert "got status. Use --format json" in refused_export()
+    assert len(history()) == 1
+
+
+def refused_export() -> str:
+    result = CliRunner().invoke(main, ["export"])
+    assert result.exit_code == 1
+    assert HOUSE.match(result.stderr.strip())
+    return result.stderr
+
+
+# simulate
+
+
+def test_simulate_prints_a_table_and_a_sentence():
+    written()
+    shown = told("simulate", "--answers", "11", "--users", "2")
+    assert re.search(r"\n +10 +-?\d+% \(-?\d+% to -?\d+%\) +\d+% \(\d+% to \d+%\)", shown)
+    assert re.search(r"With 11 answers, 2 of 2 users are recommended a setting at least -?\d+% of the", shown)
+    assert not Path("study.db").exists()
+
+
+def test_simulations_are_repeatable_and_differ_by_seed():
+    written("binary")
+    one = document("simulate", "-n", "3", "-k", "1")
+    assert one == document("simulate", "-n", "3", "-k", "1")
+    assert one != document("simulate", "-n", "3", "-k", "1", "--seed", "1")
+    assert [row["answers"] for row in one["after"]] == [3]
+    assert all(len(row["share"]) == 1 for row in one["after"])
+
+
+# doctor
+
+
+def test_doctor_finds_all_well():
+    written()
+    answered(2)
+    shown = told("doctor")
+    assert "PROBLEM" not in shown
+    for what in ("versions", "threads", "inference", "storage", "write permission", "integrity", "record"):
+        assert f"ok       {what}: " in shown
+    assert "2 questions, 2 answers" in shown
+    assert "finds 1.427299, as it must" in shown
+    found = document("doctor")
+    assert found["ok"]
+    assert {finding["what"] for finding in found["findings"]} >= {"free disk", "time of a question"}
+    assert len(history()) == 2
+
+
+def test_doctor_works_without_a_study():
+    shown = told("doctor")
+    assert "no askwise.toml here; `askwise init` writes one" in shown
+    assert "PROBLEM" in told("doctor", "-s", "nowhere.toml", code=1)
+
+
+def test_doctor_finds_a_damaged_record():
+    written()
+    answered(2)
+    told("export", "-f", "json")
+    data = bytearray(Path("study.db").read_bytes())
+    data[4096 : 4096 + 2000] = os.urandom(2000)
+    Path("study.db").write_bytes(bytes(data))
+    for rest in Path().glob("study.db-*"):
+        rest.unlink()
+    shown = told("doctor", code=1)
+    assert "PROBLEM" in shown
+    assert not document("doctor", code=1)["ok"]
+
+
+def test_doctor_tells_a_storage_that_is_none_once_and_in_plain_words():
+    written()
+    Path("study.db").write_text("no database, but long enough to be taken for something else " * 40)
+    lines = [line for line in told("doctor", code=1).splitlines() if line.startswith("PROBLEM")]
+    assert len(lines) == 1
+    assert re.match(r"PROBLEM  storage: storage must be a study file; got .*Choose another name\.$", lines[0])
+
+
+def test_doctor_warns_of_slow_questions(monkeypatch):
+    from askwise.cli import checkup
+
+    times = iter([0.0, 2.5])
+    monkeypatch.setattr(checkup, "time", SimpleNamespace(perf_counter=lambda: next(times)))
+    assert "PROBLEM  time of a question: 2.5 s. Close other programs" in told("doctor", code=1)
+
+
+def test_doctor_tells_wrong_numbers(monkeypatch):
+    from askwise.cli import checkup
+
+    monkeypatch.setattr(checkup, "kernel", lambda *_: aw.kernel("se", [0.3], 5.0))
+    assert "PROBLEM  inference" in told("doctor", code=1)
+    assert Finding("x", True, "y").advice == ""
+
+
+# as it looks
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (12.3456, "12.35"), (0.5, "0.5"), (1234.56, "1235"), (9999.9, "10000"), (0.0, "0"), (-3.0, "-3"),
+        (0.00123456, "0.001235"), (1e-7, "1.000e-07"), (1.5e9, "1.500e+09"), (7, "7"), ("soft", "soft"),
+    ],
+)  # fmt: skip
+def test_values_are_readable(value, text):
+    assert readable(value) == text
+
+
+def test_names_are_not_broken_in_a_narrow_terminal():
+    out = Console(width=24, record=True, file=io.StringIO())
+    out.print(facts({"a name of some length": "and much to say of it, in many words"}))
+    assert "a name of some length" in out.export_text()
+
+
+def test_brackets_in_texts_are_shown_as_they_are():
+    space = SPACE.replace('["soft", "hard"]', '["[red]soft", ":smile:"]')
+    written(more='question = "[bold]Which?"\n', space=space)
+    shown = told("check") + told("ask")
+    assert "[red]soft, :smile:" in shown
+    assert "[bold]Which?" in shown
+
+
+def in_terminal(words: list[str], typed: bytes, more: dict[str, str]) -> tuple[bytes, int]:
+    """What a terminal would show, and the exit code; Ctrl-C is typed as in one."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ.update({"TERM": "xterm-256color", **more})
+        os.execv(sys.executable, [sys.executable, "-m", "askwise", *words])
+    shown, waiting = b"", [typed[k : k + 2] for k in range(0, len(typed), 2)]
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:
+            break
+        shown += part
+        if not part:
+            break
+        if part.rstrip(b"\x1b[0m").endswith(b"> ") and waiting:
+            key = waiting.pop(0)
+            os.write(terminal, key.rstrip(b".") or key)
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    return shown, os.waitstatus_to_exitcode(status)
+
+
+@pytest.mark.slow
+def test_in_a_terminal_there_is_colour_and_ctrl_c_ends_with_130():
+    written()
+    shown, code = in_terminal(["run", "-n", "9"], b"a\nb\n\x03.", {})
+    assert code == 130, shown.decode()
+    assert b"\x1b[" in shown
+    assert b"Nothing is lost: the record has 2 answers" in shown
+    assert statuses() == ["answered", "answered", "open"]
+
+
+@pytest.mark.slow
+def test_no_color_is_respected():
+    written()
+    shown, code = in_terminal(["ask"], b"", {"NO_COLOR": "1"})
+    assert code == 0
+    assert not re.search(rb"\x1b\[[0-9;]*3\dm", shown)
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_command_too():
+    written("binary")
+    script("touch begun; exec sleep 60")
+    words = [sys.executable, "-m", "askwise", "run", "--command", "./gait.sh"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    for _ in range(600):
+        if Path("begun").exists():
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    shown, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "The same command goes on" in shown
+    assert statuses() == ["open"]

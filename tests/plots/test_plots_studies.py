@@ -1,0 +1,615 @@
+"""Figures of studies: natural units on the axes, the numbers of the belief in the panels."""
+
+import functools
+import io
+import math
+import re
+
+import matplotlib
+import pytest
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+import askwise as aw
+from askwise import plots
+from askwise.model import uncertainty
+from askwise.numerics.normal import ndtr
+from askwise.plots.scales import _log_ticks, _number, scale, shown
+from askwise.plots.scene import Scene
+from askwise.plots.trace import Watched
+from askwise.rules import RULES, parse
+from askwise.search.search import Search
+from askwise.study import recommendation as advice
+from askwise.study.questions import Situation
+from askwise.study.state import State
+from askwise.study.study import Study
+from tensors import f64
+
+FIGURES = ("slices", "maps", "uncertainty", "score", "progress")
+each_figure = pytest.mark.parametrize("kind", FIGURES)
+REACH = 1.959963984540054
+
+GAIN, CUTOFF = aw.Real(0, 10, unit="dB"), aw.Real(20, 20_000, log=True, unit="Hz")
+BANDS, MODE = aw.Integer(1, 8), aw.Choice(["soft", "hard", "off"])
+SPACES = {
+    "line": aw.Space(gain=GAIN),
+    "log": aw.Space(gain=GAIN, cutoff=CUTOFF),
+    "mixed": aw.Space(gain=GAIN, cutoff=CUTOFF, bands=BANDS, mode=MODE, rate=aw.Fixed(48)),
+    "whole": aw.Space(bands=BANDS, taps=aw.Integer(16, 1024, log=True)),
+    "choice": aw.Space(mode=MODE),
+    "choices": aw.Space(mode=MODE, loud=aw.Choice([True, False])),
+    "context": aw.Space(gain=GAIN, mode=MODE, noise=aw.Real(40, 80, context=True, unit="dB")),
+    "where": aw.Space(gain=GAIN, release=aw.Real(10, 500)).where("gain + release / 50 <= 12"),
+    "five": aw.Space(a=aw.Real(0, 1), b=aw.Real(0, 1), c=aw.Real(0, 1), d=aw.Real(0, 1), e=aw.Real(0, 1)),
+}
+CASES = [
+    ("line", "binary"),
+    ("line", "duel"),
+    ("log", "batch"),
+    ("mixed", "binary"),
+    ("mixed", "duel"),
+    ("whole", "duel"),
+    ("choice", "duel"),
+    ("choices", "binary"),
+    ("context", "duel"),
+    ("where", "duel"),
+]
+QUICK = [("line", "binary"), ("mixed", "duel"), ("context", "duel"), ("where", "duel")]
+GIVEN = {"context": {"noise": 55.0}}
+SIZE = {"binary": 1, "duel": 2, "batch": 3}
+
+
+def fresh(name: str = "log", feedback: str = "duel", count: int = 8, **options: object) -> Study:
+    """A study with so many answers to random questions."""
+    space = SPACES[name]
+    early = {"binary": 3, "duel": 5, "batch": 2}[feedback]
+    settings = {"kernel": aw.kernel("matern52", 0.4, 4.0), "initial": early} | options
+    study = Study(space, feedback, **settings)
+    source = torch.Generator().manual_seed(3)
+    free = space._free_domain
+    for number in range(count):
+        points = free.snapped(torch.rand(study.size, space.d, generator=source, dtype=torch.float64))
+        shown = [space.natural(point) for point in points]
+        better = (points[:, 0] - 0.6).abs().argsort().tolist()
+        if feedback == "binary":
+            study.record(shown, bool(number % 3))
+        elif feedback == "duel":
+            study.record(shown, better[0])
+        else:
+            study.record(shown, ranking=better)
+    return study
+
+
+@functools.cache
+def studied(name: str = "log", feedback: str = "duel") -> Study:
+    """The same, for tests that only look."""
+    return fresh(name, feedback)
+
+
+def figure_of(kind: str, study: Study, name: str = "") -> Figure:
+    return getattr(plots, f"study_{kind}")(study, context=GIVEN.get(name))
+
+
+def panels(figure: Figure) -> list:
+    return [axis for axis in figure.axes if axis.get_label() != "<colorbar>"]
+
+
+def star(axis) -> tuple[float, float]:
+    (mark,) = (line for line in axis.lines if line.get_label() == "recommended setting")
+    return float(mark.get_xdata()[0]), float(mark.get_ydata()[0])
+
+
+def curve(axis, label: str):
+    (line,) = (line for line in axis.lines if line.get_label() == label)
+    return line.get_xdata(), line.get_ydata()
+
+
+def mesh(axis) -> torch.Tensor:
+    return f64(axis.collections[0].get_array().filled(math.nan))
+
+
+# every space
+
+
+@pytest.mark.parametrize(
+    ("name", "feedback"),
+    [pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES],
+)
+def test_every_figure_of_every_kind_of_study_can_be_drawn(name, feedback):
+    study = studied(name, feedback)
+    for kind in FIGURES[:4] if (name, feedback) in QUICK[1:] else FIGURES:
+        figure = figure_of(kind, study, name)
+        figure.savefig(io.BytesIO(), dpi=30)
+        small = [text for text in figure.findobj(Text) if text.get_text() and text.get_fontsize() < 9]
+        assert small == []
+        if kind != "progress":
+            free = Scene.of(study, GIVEN.get(name)).free
+            labels = {label for axis in panels(figure) for label in (axis.get_xlabel(), axis.get_ylabel())}
+            named = {each for each in free if scale(study.space, each, 5).label in labels}
+            assert named if kind != "slices" and len(free) > 2 else named == set(free)
+
+
+@each_figure
+def test_figures_leave_the_study_and_the_user_s_style_alone(kind):
+    study = studied("line", "duel")
+    asked, style = study.history(), dict(matplotlib.rcParams)
+    figure_of(kind, study)
+    assert study.history() == asked
+    assert dict(matplotlib.rcParams) == style
+
+
+@each_figure
+def test_a_study_without_answers_is_refused(kind):
+    with pytest.raises(ValueError, match=r"^study must have answers to be drawn; got none\. Ask and tell"):
+        figure_of(kind, Study(SPACES["line"]))
+
+
+@pytest.mark.parametrize("kind", FIGURES[:4])
+def test_yes_alone_is_refused(kind):
+    study = Study(SPACES["line"], "binary")
+    for gain in (1.0, 2.0):
+        study.record([{"gain": gain}], True)
+    study.record([{"gain": 3.0}], None)
+    with pytest.raises(ValueError, match=r"^study must have a yes and a no; got 2 yes and 0 no\. Ask"):
+        figure_of(kind, study)
+
+
+@pytest.mark.parametrize("kind", FIGURES[:4])
+def test_a_context_is_asked_for(kind):
+    with pytest.raises(ValueError, match="context must set noise; got no noise"):
+        figure_of(kind, studied("context", "duel"))
+
+
+# slices
+
+
+@pytest.mark.parametrize("name", ["line", "log", "mixed"])
+def test_slices_of_yes_no_studies_are_chances_of_a_yes(name):
+    study = studied(name, "binary")
+    belief, best = study.belief(), study.best().params
+    axes = plots.study_slices(study).axes
+    assert axes[0].get_ylabel() == "chance of a yes"
+    names = [each for each in best if each != "rate"]
+    assert len(axes) == len(names)
+    for axis, each in zip(axes, names, strict=True):
+        x, y = curve(axis, "expected")
+        for k in (0, len(x) // 3, len(x) - 1):
+            value = x[k].item()
+            if isinstance(study.space.parameters[each], aw.Choice):
+                value = MODE.values[int(value)]
+            elif each == "bands":
+                value = int(value)
+            point = study.space.unit({**best, each: value})[None]
+            assert y[k].item() == pytest.approx(belief.success_probability(point).item(), abs=1e-9)
+
+
+def test_slices_of_duels_are_preferences_to_the_recommended_setting():
+    study = studied("log", "duel")
+    belief, best = study.belief(), study.best().params
+    axis = plots.study_slices(study).axes[1]
+    assert plots.study_slices(study).axes[0].get_ylabel() == "how often preferred\nto the recommended setting"
+    assert axis.get_xscale() == "log"
+    assert axis.get_xlim() == (20, 20_000)
+    assert axis.get_xlabel() == "cutoff (Hz)"
+    x, y = curve(axis, "expected")
+    band = axis.collections[0].get_paths()[0].vertices
+    for k in (0, 70, 200):
+        point = study.space.unit({**best, "cutoff": x[k].item()})[None]
+        mean, var = belief.difference(point, study.space.unit(best)[None])
+        assert y[k].item() == pytest.approx(ndtr(mean / (1 + var).sqrt()).item(), abs=1e-9)
+        edges = sorted({round(v, 9) for u, v in band.tolist() if u == x[k].item()})
+        expected = ndtr(torch.cat([mean - REACH * var.sqrt(), mean + REACH * var.sqrt()]))
+        assert edges[0] == pytest.approx(expected[0].item(), abs=1e-8)
+        assert edges[-1] == pytest.approx(expected[1].item(), abs=1e-8)
+    assert any(line.get_ydata()[0] == 0.5 for line in axis.lines if line.get_linestyle() != "None")
+
+
+@pytest.mark.parametrize(("name", "feedback"), CASES)
+def test_the_star_is_at_the_best_setting(name, feedback):
+    study = studied(name, feedback)
+    best = study.best(GIVEN.get(name)).params
+    scene = Scene.of(study, GIVEN.get(name))
+    for each, axis in zip(scene.free, figure_of("slices", study, name).axes, strict=True):
+        value = best[each]
+        parameter = study.space.parameters[each]
+        expected = parameter.values.index(value) if isinstance(parameter, aw.Choice) else value
+        height = study.best(GIVEN.get(name)).probability if feedback == "binary" else 0.5
+        assert star(axis) == (expected, pytest.approx(height, abs=1e-6))
+    if len(scene.free) > 1:
+        axis = panels(figure_of("maps", study, name))[0]
+        both = [one.position(best[one.name]) for one in scene.scales(scene.pairs[0], 5)]
+        assert star(axis) == tuple(both)
+
+
+def test_what_was_asked_is_marked_above_or_below_and_fainter_far_away():
+    study = Study(SPACES["log"], "binary", kernel=aw.kernel("se", 0.3, 4.0))
+    study.record([{"gain": 3.0, "cutoff": 500.0}], True)
+    study.record([{"gain": 9.0, "cutoff": 500.0}], False)
+    study.record([{"gain": 8.0, "cutoff": 20.0}], False)
+    study.record([{"gain": 5.0, "cutoff": 500.0}], None)
+    gain = plots.study_slices(study).axes[0]
+    yes, no, tie = (c for c in gain.collections[1:])
+    assert yes.get_offsets()[:, 0].tolist() == [3]
+    assert no.get_offsets()[:, 0].tolist() == [9, 8]
+    assert tie.get_offsets()[:, 0].tolist() == [5]
+    assert yes.get_offsets()[0, 1] > 1
+    assert all(height < 0 for height in no.get_offsets()[:, 1])
+    near, far = no.get_alpha()
+    assert near > far > 0
+    best = study.space.unit(study.best().params)
+    away = study.space.unit({"gain": 8.0, "cutoff": 20.0})[1] - best[1]
+    assert far == pytest.approx(0.15 + 0.85 * math.exp(-(away.item() ** 2) / 2 / 0.09), abs=1e-6)
+    assert [line.get_label() for line in gain.lines if str(line.get_label()).startswith("asked")] == [
+        "asked: yes",
+        "asked: no",
+        "asked: can't decide",
+    ]
+    assert "fainter: farther from this slice" in legend_words(gain)
+
+
+def test_nothing_is_said_of_fainter_marks_where_there_are_none():
+    study = Study(aw.Space(gain=aw.Real(0, 9)), "binary", kernel=aw.kernel("se", 0.3, 4.0))
+    study.record([{"gain": 3.0}], True)
+    study.record([{"gain": 9.0}], False)
+    figure = plots.study_slices(study)
+    assert "fainter: farther from this slice" not in legend_words(figure.axes[0])
+    assert plots.study_maps(study).axes[0].get_title(loc="left") == ""
+
+
+def legend_words(axis: Axes) -> list[str]:
+    return axis.get_legend_handles_labels()[1]
+
+
+def test_it_is_said_at_which_values_the_other_parameters_are():
+    space = aw.Space(a=aw.Real(0, 1, unit="m"), b=aw.Real(0, 1), gait=aw.Choice(["trot", "walk"]))
+    study = Study(space, "duel", kernel=aw.kernel("se", 0.3, 4.0), initial=1)
+    study.record([{"a": 0.2, "b": 0.4, "gait": "trot"}, {"a": 0.8, "b": 0.6, "gait": "walk"}], 1)
+    gait = study.best().params["gait"]
+    assert panels(plots.study_maps(study))[0].get_title(loc="left") == f"at gait = {gait}"
+    assert plots.study_uncertainty(study).get_suptitle() == (
+        f"Uncertainty about a duel with the recommended setting, at gait = {gait}"
+    )
+    title = panels(plots.study_score(study))[0].get_title(loc="left")
+    assert re.fullmatch(r"as \$x_\{2\}\$ moves, at gait = (trot|walk)", title)
+
+
+def test_the_part_of_a_slice_that_violates_a_constraint_is_hatched_and_left_out():
+    study = Study(SPACES["where"], "binary", kernel=aw.kernel("se", 0.2, 4.0))
+    study.record([{"gain": 4.0, "release": 300.0}], True)
+    for gain, release in ((1.0, 300.0), (4.0, 100.0), (8.0, 100.0)):
+        study.record([{"gain": gain, "release": release}], False)
+    best = study.best().params
+    axis = plots.study_slices(study).axes[0]
+    x, y = curve(axis, "expected")
+    limit = 12 - best["release"] / 50
+    assert torch.equal(f64(y).isnan(), f64(x) > limit)
+    assert f64(y).isnan().any()
+    (span,) = (patch for patch in axis.patches if patch.get_hatch())
+    assert span.get_x() == pytest.approx(limit, abs=0.06)
+    assert span.get_x() + span.get_width() == pytest.approx(10)
+
+
+# maps
+
+
+@pytest.mark.parametrize(("name", "feedback"), [("log", "duel"), ("mixed", "binary"), ("context", "duel")])
+def test_maps_are_mean_and_deviation_of_the_belief(name, feedback):
+    study = studied(name, feedback)
+    belief, best = study.belief(), study.best(GIVEN.get(name)).params
+    scene = Scene.of(study, GIVEN.get(name))
+    axes = panels(plots.study_maps(study, context=GIVEN.get(name)))
+    across, up = scene.scales(scene.pairs[0], 80)
+    means, deviations = mesh(axes[0]), mesh(axes[1])
+    assert means.shape == (len(up.axis.values), len(across.axis.values))
+    for i, j in ((0, 0), (-1, 2), (len(up.axis.values) // 2, -1)):
+        setting = {**best, across.name: across.axis.values[j], up.name: up.axis.values[i]}
+        mean, var = belief.moments(study.space.unit(setting)[None])
+        assert means[i, j].item() == pytest.approx(mean.item(), abs=1e-9)
+        assert deviations[i, j].item() == pytest.approx(var.sqrt().item(), abs=1e-9)
+    assert (axes[0].get_xlabel(), axes[0].get_ylabel()) == (across.label, up.label)
+
+
+def test_a_cell_of_a_map_is_around_its_setting():
+    for each, cells in (("gain", 80), ("cutoff", 80), ("bands", 8), ("mode", 3)):
+        one = scale(SPACES["mixed"], each, 80, cells=True)
+        assert len(one.edges) == cells + 1
+        assert ((one.edges[:-1] < one.at) & (one.at < one.edges[1:])).all()
+    wide = scale(SPACES["whole"], "taps", 80, cells=True)
+    assert wide.axis.values[0] == 16
+    assert wide.axis.values[-1] == 1024
+    assert ((wide.edges[:-1] < wide.at) & (wide.at < wide.edges[1:])).all()
+
+
+def test_constraints_are_masked_in_maps():
+    study = studied("where", "duel")
+    axis = panels(plots.study_maps(study))[0]
+    across, up = Scene.of(study, None).scales(("gain", "release"), 80)
+    outside = across.at + up.at[:, None] / 50 > 12
+    assert torch.equal(mesh(axis).isnan(), outside)
+    assert axis.patch.get_hatch()
+
+
+def test_at_most_three_pairs_are_drawn_and_those_first_that_matter():
+    source = torch.Generator().manual_seed(0)
+    study = Study(SPACES["five"], "duel", kernel=aw.kernel("se", [0.2, 9.0, 0.3, 9.0, 9.0], 4.0))
+    for _ in range(12):
+        points = torch.rand(2, 5, generator=source, dtype=torch.float64)
+        score = points[:, 0] + points[:, 2]
+        study.record([study.space.natural(point) for point in points], int(score.argmax()))
+    axes = panels(plots.study_maps(study))
+    assert len(axes) == 6
+    assert {axes[0].get_xlabel(), axes[0].get_ylabel()} == {"a", "c"}
+    shown = [{axis.get_xlabel(), axis.get_ylabel()} for axis in axes[::2]]
+    assert all({"a", "c"} & pair for pair in shown)
+
+
+def test_choices_are_drawn_over_only_where_numbers_are_too_few():
+    assert Scene.of(studied("mixed", "binary"), None).pairs[0][0] in ("gain", "cutoff", "bands")
+    assert len(Scene.of(studied("mixed", "binary"), None).pairs) == 3
+    assert Scene.of(studied("context", "duel"), GIVEN["context"]).pairs == [("gain", "mode")]
+    assert Scene.of(studied("choice", "duel"), None).pairs == [("mode",)]
+
+
+def test_a_context_is_said_and_is_where_the_map_is():
+    study = studied("context", "duel")
+    figure = plots.study_maps(study, context={"noise": 70.0})
+    assert figure.get_suptitle() == "For noise = 70 dB"
+    other = mesh(panels(plots.study_maps(study, context={"noise": 41.0}))[0])
+    assert not torch.allclose(mesh(panels(figure)[0]), other)
+
+
+# uncertainty
+
+
+@pytest.mark.parametrize("feedback", ["binary", "duel"])
+def test_the_two_kinds_of_doubt_are_the_library_s(feedback):
+    study = studied("log", feedback)
+    scene = Scene.of(study, None)
+    axes = panels(plots.study_uncertainty(study))
+    points = scene.along(scene.scales(scene.pairs[0], 80), scene.best).flatten(0, 1)
+    other = scene.best.expand_as(points) if feedback == "duel" else None
+    doubt = uncertainty.decompose(study.belief(), points, other)
+    torch.testing.assert_close(mesh(axes[0]).flatten(), doubt.epistemic, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(mesh(axes[1]).flatten(), doubt.aleatoric, rtol=1e-9, atol=1e-12)
+    assert axes[0].get_title(loc="left").startswith("epistemic")
+
+
+@pytest.mark.parametrize(("name", "feedback"), [("line", "duel"), ("choice", "duel")])
+def test_along_one_parameter_the_kinds_of_doubt_add_up(name, feedback):
+    study = studied(name, feedback)
+    scene = Scene.of(study, None)
+    (axis,) = plots.study_uncertainty(study).axes
+    x, total = curve(axis, "total")
+    points = scene.along(scene.scales(scene.free, 201), scene.best)
+    rate = study.belief().success_probability(points, scene.best.expand_as(points))
+    torch.testing.assert_close(f64(total), rate * (1 - rate), rtol=1e-9, atol=1e-12)
+    if name == "choice":
+        heights = [bar.get_height() for bar in axis.patches if bar.get_height() > 0]
+        assert sum(heights) == pytest.approx(float(f64(total).sum()))
+    assert len(x) == len(points)
+
+
+# score
+
+
+def marked(axis) -> list[tuple[float, float]]:
+    lines = [line for line in axis.lines if str(line.get_label()).startswith("next question")]
+    return [(float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("feedback", "waiting"), [("binary", False), ("duel", False), ("duel", True), ("batch", False)]
+)
+def test_the_question_marked_is_the_one_that_is_asked(feedback, waiting):
+    study = fresh("log", feedback)
+    if waiting:
+        study.ask()
+    figure = plots.study_score(study)
+    question = study.ask()
+    assert len(study.history()) == 9
+    members = [question.options[question.order.index(k)] for k in range(SIZE[feedback])]
+    names = Scene.of(study, None).pairs[0]
+    axes = panels(figure)
+    assert len(axes) == {"binary": 1, "duel": 1, "batch": 2}[feedback]
+    expected = [tuple(member[name] for name in names) for member in members]
+    assert marked(axes[0]) == [pytest.approx(place, rel=1e-6) for place in expected]
+    for axis, place in zip(axes, expected[-len(axes) :], strict=True):
+        across, up = Scene.of(study, None).scales(names, 80)
+        i, j = divmod(int(mesh(axis).argmax()), len(across.axis.values))
+        top = across.position(across.axis.values[j]), up.position(up.axis.values[i])
+        assert across.edges[max(j - 1, 0)] <= place[0] <= across.edges[min(j + 2, 80)], (top, place)
+        assert up.edges[max(i - 1, 0)] <= place[1] <= up.edges[min(i + 2, 80)], (top, place)
+
+
+def test_the_score_of_a_challenge_is_the_doubt_about_its_duel():
+    study = studied("line", "duel")
+    (axis,) = plots.study_score(study).axes
+    line = axis.lines[0]
+    (first, _), _ = marked(axis)
+    x = f64(line.get_xdata())[:, None] / 10
+    doubt = uncertainty.epistemic_variance(*study.belief().difference(x, f64([[first / 10]]).expand_as(x)))
+    torch.testing.assert_close(f64(line.get_ydata()), doubt, rtol=1e-3, atol=1e-6)
+    assert axis.get_ylabel() == "score"
+
+
+@pytest.mark.parametrize(
+    ("rule", "count", "words"),
+    [
+        ("random", 8, "the model\ndid not choose"),
+        ("kss", 8, "draws of f are highest"),
+        ("muc", 2, "did not choose"),
+    ],
+)
+def test_a_question_without_a_score_says_so(rule, count, words):
+    study = fresh("log", "duel", count, rule=rule)
+    figure = plots.study_score(study)
+    figure.savefig(io.BytesIO(), dpi=30)
+    (axis,) = figure.axes
+    assert words in axis.texts[0].get_text()
+    assert len(marked(axis)) == 2
+    assert ("Maximally" in figure.get_suptitle()) is False
+    assert axis.get_xlabel() == "gain (dB)"
+
+
+def test_members_that_differ_elsewhere_are_hollow():
+    study = studied("mixed", "binary")
+    assert all(line.get_markerfacecolor() != "white" for line in panels(plots.study_score(study))[0].lines)
+    duel = fresh("mixed", "duel")
+    axis = panels(plots.study_score(duel))[0]
+    question = duel.ask()
+    one, two = (question.options[question.order.index(k)] for k in range(2))
+    drawn = Scene.of(duel, None).pairs[0]
+    apart = any(one[name] != two[name] for name in ("gain", "cutoff", "bands", "mode") if name not in drawn)
+    (first,) = (line for line in axis.lines if "x_{1}" in str(line.get_label()))
+    assert ("off this plane" in first.get_label()) is apart
+    assert (first.get_markerfacecolor() == "white") is apart
+
+
+def test_a_rule_that_is_watched_asks_the_same_and_is_not_listed():
+    before, rule = dict(RULES), parse("muc")
+    watched = Watched(rule)
+    belief = studied("line", "duel").belief()
+    for _ in range(2):
+        search = Search.around(belief, torch.Generator().manual_seed(1))
+        asked = watched.ask(belief, 2, search)
+    assert len(watched.steps) == 1  # those of the last question
+    assert torch.equal(watched.steps[0].found, asked[1:])
+    assert torch.equal(rule.ask(belief, 2, Search.around(belief, torch.Generator().manual_seed(1))), asked)
+    assert before == RULES
+
+
+# progress
+
+
+def test_progress_is_what_was_advised_at_the_time():
+    study = fresh("log", "duel", 7)
+    axes = plots.study_progress(study).axes
+    model, domain = study.model, study.space.domain()
+    answers = Situation.of(State({entry.id: entry for entry in study.history()})).answers
+    assert axes[0].lines[0].get_xdata().tolist() == [4, 6]
+    belief = model.belief(answers[:5])
+    best = study.space.unit(advice.best(belief, study.plan, domain).params)[None]
+    asked = model.points([option for entry in study.history() for option in entry.options]).unique(dim=0)
+    chances = advice.probability_of_best(belief, torch.cat([best, asked]), study.seed)
+    near = torch.cat([torch.tensor([True]), (asked - best).abs().amax(-1) < 0.02])
+    assert axes[0].lines[0].get_ydata()[0] == pytest.approx(chances[near].sum().item())
+    question = model.points(study.history()[5].members)
+    look = advice.outlook(belief, study.plan, study.plan.kernel, domain, question)
+    short, gain = axes[1].lines
+    assert short.get_ydata()[0] == pytest.approx(look.regret)
+    assert gain.get_ydata()[0] == pytest.approx(look.gain)
+    now = study.status()
+    assert (short.get_ydata()[-1], gain.get_ydata()[-1]) == pytest.approx((now.regret, now.gain))
+
+
+def test_settings_asked_about_that_are_the_recommended_one_count_for_it(monkeypatch):
+    monkeypatch.setattr("askwise.plots.progress.outlook", lambda *_: advice.Outlook(0.1, 0.2, 0.5))
+    monkeypatch.setattr(
+        "askwise.plots.progress.probability_of_best", lambda _, x, __: f64([1 / len(x)] * len(x))
+    )
+    figure = plots.study_progress(studied("choice", "duel"))
+    # all three modes were asked about; the recommended one is one of them, and is there a fourth time
+    assert figure.axes[0].lines[0].get_ydata().tolist() == pytest.approx([0.5, 0.5])
+
+
+def test_progress_has_a_row_for_all_that_became_of_questions():
+    study = Study(SPACES["line"], "duel", initial=9)
+    for number in range(6):
+        question = study.ask()
+        if number < 2:
+            study.tell(question, number, seconds=[0.5, 40][number])
+        elif number == 2:
+            study.tell(question, None)
+        elif number == 3:
+            study.skip(question, seconds=2)
+        elif number == 4:
+            study.tell(question, 1)
+            study.void(question)
+    figure = plots.study_progress(study)
+    figure.savefig(io.BytesIO(), dpi=30)
+    sure, left, answers, times = figure.axes
+    assert [axis.texts[0].get_text() for axis in (sure, left)] == ["no model yet: it takes 9 answers"] * 2
+    rows = ["option A", "option B", "can't decide", "skipped", "voided", "open"]
+    assert [tick.get_text() for tick in answers.get_yticklabels()] == rows
+    assert [line.get_xdata().tolist() for line in answers.lines] == [[0], [1], [2], [3], [4], [5]]
+    assert times.lines[0].get_xydata().tolist() == [[0, 0.5], [1, 40], [3, 2]]
+    assert times.get_yscale() == "log"
+    assert times.get_xlabel() == "question"
+
+
+def test_progress_of_yes_alone_shows_the_answers():
+    study = Study(SPACES["line"], "binary")
+    study.record([{"gain": 1.0}], True)
+    sure, _, answers = plots.study_progress(study).axes
+    assert sure.texts[0].get_text() == "no model yet: it takes a yes and a no"
+    assert [line.get_xdata().tolist() for line in answers.lines] == [[0], []]
+
+
+def test_progress_takes_the_last_context_unless_another_is_given(monkeypatch):
+    study = studied("context", "duel")
+    last = study.history()[-1].options[0]["noise"]
+    monkeypatch.setattr("askwise.plots.progress.outlook", lambda *_: advice.Outlook(0.1, 0.2, 0.5))
+    monkeypatch.setattr("askwise.plots.progress.probability_of_best", lambda belief, x, _: belief.mean(x))
+    default, same = plots.study_progress(study), plots.study_progress(study, context={"noise": last})
+    assert default.get_suptitle() == same.get_suptitle() == f"For noise = {last:.4g} dB"
+    other = plots.study_progress(study, context={"noise": 40.0 + (last < 60) * 40})
+    heights = [figure.axes[0].lines[0].get_ydata().tolist() for figure in (default, same, other)]
+    assert heights[0] == heights[1] != heights[2]
+
+
+def test_progress_has_few_checkpoints_however_many_answers(monkeypatch):
+    monkeypatch.setattr("askwise.plots.progress.outlook", lambda *_: advice.Outlook(0.1, 0.2, 0.5))
+    monkeypatch.setattr("askwise.plots.progress.probability_of_best", lambda _, x, __: f64([1.0] * len(x)))
+    study = fresh("line", "duel", 83)
+    assert plots.study_progress(study).axes[0].lines[0].get_xdata().tolist() == [14, 29, 44, 59, 74, 82]
+
+
+# words and ticks
+
+
+@pytest.mark.parametrize(
+    ("parameter", "ticks"),
+    [
+        (aw.Real(20, 20_000, log=True), [100, 1000, 10_000]),
+        (aw.Real(100, 10_000, log=True), [100, 1000, 10_000]),  # 5000 and 10000 would touch
+        (aw.Real(1, 100, log=True), [1, 2, 5, 10, 20, 50, 100]),
+        (aw.Integer(1, 50, log=True), [1, 2, 5, 10, 20, 50]),
+        (aw.Real(1e-9, 1e-7, log=True), [1e-9, 1e-8, 1e-7]),
+        (aw.Real(3, 4, log=True), [3.0, 3.25, 3.5, 3.75, 4.0]),
+        (aw.Integer(6, 9, log=True), [6, 7, 8, 9]),
+        (aw.Real(1e-12, 1e12, log=True), [1e-10, 1e-5, 1, 1e5, 1e10]),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis_are_round(parameter, ticks):
+    assert _log_ticks(parameter.low, parameter.high, isinstance(parameter, aw.Integer)) == pytest.approx(
+        ticks
+    )
+
+
+def test_numbers_on_axes_are_short():
+    assert [_number(value) for value in (0.5, 20.0, 20_000.0, 1e6, 2e-9)] == [
+        "0.5",
+        "20",
+        "20000",
+        "$10^{6}$",
+        r"$2 \times 10^{-9}$",
+    ]
+
+
+def test_axes_of_discrete_parameters_have_their_values_as_ticks():
+    axes = plots.study_slices(studied("mixed", "binary")).axes
+    assert axes[2].get_xticks().tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert [tick.get_text() for tick in axes[3].get_xticklabels()] == ["soft", "hard", "off"]
+    assert axes[3].get_xlim() == (-0.5, 2.5)
+
+
+def test_a_dollar_is_no_formula():
+    space = aw.Space(**{"price $": aw.Real(0, 9, unit="US$"), "kind": aw.Choice(["$a", "b"])})
+    study = Study(space, "duel", kernel=aw.kernel("se", 0.3))
+    study.record([{"price $": 1.0, "kind": "$a"}, {"price $": 7.0, "kind": "b"}], 1)
+    figure = plots.study_slices(study)
+    figure.savefig(io.BytesIO(), dpi=30)
+    assert figure.axes[0].get_xlabel() == r"price \$ (US\$)"
+    assert shown(space, {"price $": 2.0, "kind": "$a"}) == r"price \$ = 2 US\$, kind = \$a"

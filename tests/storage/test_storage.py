@@ -1,0 +1,489 @@
+import contextlib
+import os
+import re
+import sqlite3
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import postgres
+from askwise import storage
+from askwise.storage import StudyNotFound, database, migrations, names, open_record
+from askwise.storage.record import json_text
+from askwise.testing import RecordContract, StorageContract
+
+ONE_EXAMPLE_AFTER_ANOTHER = settings(
+    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request, tmp_path):
+    """The address of an empty database."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'studies.db'}"
+    else:
+        with postgres.fresh_schema() as address:
+            yield address
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def record(request, tmp_path):
+    """A record without events."""
+    with contextlib.ExitStack() as stack:
+        address = None
+        if request.param == "sqlite":
+            address = str(tmp_path / "studies.db")
+        elif request.param == "postgresql":
+            address = stack.enter_context(postgres.fresh_schema())
+        yield stack.enter_context(closing(open_record(address, "coffee", {"seed": 1})))
+
+
+@pytest.fixture
+def opened():
+    """Opens records, and closes them at the end."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *arguments: stack.enter_context(closing(open_record(*arguments)))
+
+
+def rows(place: str, statement: str) -> list[tuple]:
+    """What any other program would see, or do."""
+    if place.startswith("postgresql"):
+        return postgres.run(place, statement)
+    with closing(sqlite3.connect(place.removeprefix("sqlite:///"))) as connection, connection:
+        return connection.execute(statement).fetchall()
+
+
+def make_older(place: str, revision: str = "0001") -> None:
+    """A database as an older askwise left it, with a study of two events."""
+    base = database.Database(place)
+    base.write(lambda connection: migrations.upgrade(connection, revision))
+    base.close()
+    rows(place, "INSERT INTO studies (id, name, settings, created) VALUES (7, 'old', '{\"a\":1}', 1.5)")
+    rows(place, "INSERT INTO events VALUES (7, 1, 'asked', 0, 2.5, '{}'), (7, 2, 'answered', 0, 3.5, '{}')")
+
+
+# ---- the contract, on every storage
+
+
+class TestMemory(RecordContract):
+    @pytest.fixture
+    def record(self):
+        return open_record(None, "coffee", {"seed": 1})
+
+
+class TestSqlite(StorageContract):
+    @pytest.fixture
+    def address(self, tmp_path):
+        return f"sqlite:///{tmp_path / 'studies.db'}"
+
+
+class TestPostgresql(StorageContract):
+    @pytest.fixture
+    def address(self):
+        with postgres.fresh_schema() as address:
+            yield address
+
+
+def same(left, right) -> bool:
+    """Equal in type too: True is not 1, 1 is not 1.0, 0.0 is not -0.0."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return list(left) == list(right) and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return repr(left) == repr(right)
+
+
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**200), 2**200)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters()),  # with surrogates and zeros
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters()), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@ONE_EXAMPLE_AFTER_ANOTHER
+@given(
+    st.dictionaries(st.text(st.characters()), anything, max_size=4),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(0, 2**31 - 1),
+)
+def test_bodies_survive_exactly(record, body, at, question):
+    last = len(record.events())
+    returned = record.append("amended", question, body, expected=last, at=at)
+    (read,) = record.events(after=last)
+    for event in (returned, read):
+        assert (event.number, event.kind, event.question) == (last + 1, "amended", question)
+        assert same(event.body, body)
+        assert same(event.at, at + 0.0)  # minus zero is no time
+
+
+@given(st.dictionaries(st.text(st.characters()), anything, max_size=4))
+@settings(max_examples=20)
+def test_settings_survive_exactly_in_memory(body):
+    assert same(open_record(None, "x", body).settings, body)
+
+
+# ---- memory
+
+
+def test_memory_is_private_to_its_record():
+    first, second = (open_record(None, "coffee", {}) for _ in range(2))
+    first.append("asked", 0, {}, expected=0)
+    assert second.events() == []
+    with pytest.raises(StudyNotFound, match=r"name must be a study in memory; got 'coffee'. Give settings"):
+        open_record(None, "coffee", None)
+
+
+def test_a_body_must_be_a_dict():
+    with pytest.raises(TypeError, match=re.escape("body must be a dict; got [1]. Put it into one.")):
+        json_text("body", [1])
+
+
+# ---- databases
+
+
+def test_looking_for_a_study_makes_nothing(place, tmp_path):
+    assert names(place) == []
+    with pytest.raises(StudyNotFound):
+        open_record(place, "coffee", None)
+    assert list(tmp_path.iterdir()) == []
+    if place.startswith("postgresql"):
+        assert rows(place, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()") == []
+
+
+@pytest.mark.parametrize("name", ["", " x", "x\n", "\x00", "\ud800", "x" * 201])
+def test_names_that_nobody_can_type_are_refused(name):
+    with pytest.raises(ValueError, match=r"name must have 1 to 200 printable characters"):
+        open_record(None, name, {})
+
+
+@pytest.mark.parametrize(
+    "change", ["UPDATE events SET body = '{}'", "DELETE FROM events", "UPDATE events SET kind = 'voided'"]
+)
+def test_the_database_refuses_to_change_events(place, opened, change):
+    record = opened(place, "coffee", {})
+    event = record.append("asked", 0, {"a": 1}, expected=0)
+    with pytest.raises(Exception, match=r"events must stay as they were written"):
+        rows(place, change)
+    assert record.events() == [event]
+
+
+@pytest.mark.parametrize("kind", ["answered", "skipped", "asked"])
+def test_the_database_itself_refuses_a_second_answer(place, opened, kind):
+    record = opened(place, "coffee", {})
+    record.append("asked", 0, {}, expected=0)
+    record.append("answered", 0, {}, expected=1)
+    with pytest.raises(Exception, match=r"(?i)unique"):
+        rows(place, f"INSERT INTO events VALUES (1, 3, '{kind}', 0, 0.0, '{{}}')")
+    assert len(record.events()) == 2
+
+
+def test_a_study_deleted_by_somebody_else_is_not_written_to(place, opened):
+    record = opened(place, "coffee", {})
+    rows(place, "DELETE FROM studies")
+    with pytest.raises(StudyNotFound, match=r"study 'coffee' must stay in .*; got it deleted. Restore"):
+        record.append("asked", 0, {}, expected=0)
+
+
+# ---- revisions
+
+
+def test_files_are_named_after_their_revisions():
+    from alembic.script import ScriptDirectory
+
+    scripts = ScriptDirectory(
+        str(Path(migrations.__file__).parent), version_locations=[Path(migrations.__file__).parent]
+    )
+    assert tuple(reversed([script.revision for script in scripts.walk_revisions()])) == migrations.REVISIONS
+    assert scripts.get_current_head() == migrations.HEAD
+
+
+def test_an_older_database_is_upgraded_and_a_copy_kept(place, opened, tmp_path):
+    make_older(place)
+    record = opened(place, "old", None)
+    assert record.settings == {"a": 1}
+    assert [event.kind for event in record.events()] == ["asked", "answered"]
+    assert rows(place, "SELECT version_num FROM askwise_version") == [(migrations.HEAD,)]
+    with pytest.raises(Exception, match=r"events must stay"):
+        rows(place, "DELETE FROM events")
+    if place.startswith("postgresql"):
+        assert rows(place, "SELECT number, kind FROM events_before_0001") == [(1, "asked"), (2, "answered")]
+        assert rows(place, "SELECT name FROM studies_before_0001") == [("old",)]
+        return
+    (backup,) = (path for path in tmp_path.iterdir() if ".backup-" in path.name)
+    assert re.fullmatch(r"studies\.db\.backup-0001-\d{8}T\d{6}\.\d{6}Z", backup.name)
+    copy = f"sqlite:///{backup}"
+    assert rows(copy, "SELECT version_num FROM askwise_version") == [("0001",)]
+    assert rows(copy, "SELECT number, kind FROM events") == [(1, "asked"), (2, "answered")]
+    assert opened(copy, "old", None).events() == record.events()
+
+
+def test_a_present_database_is_not_copied_again(place, opened, tmp_path):
+    opened(place, "coffee", {})
+    opened(place, "coffee", {})
+    assert not [path for path in tmp_path.iterdir() if ".backup-" in path.name]
+
+
+def test_an_upgrade_that_fails_changes_nothing(place, monkeypatch, tmp_path):
+    make_older(place)
+    # what stands in the way of a trigger or a copy of that name
+    rows(place, "CREATE TABLE events_before_0001 (id INTEGER)")
+    if place.startswith("sqlite"):
+        rows(place, "CREATE TRIGGER events_no_delete BEFORE DELETE ON studies BEGIN SELECT 1; END")
+    with pytest.raises((ValueError, OSError), match=r"storage must .*; got "):
+        open_record(place, "old", None)
+    assert rows(place, "SELECT version_num FROM askwise_version") == [("0001",)]
+    rows(place, "UPDATE events SET at = 0.0")  # still without triggers
+
+
+def test_a_newer_database_is_refused_and_left_alone(place, opened):
+    with closing(open_record(place, "coffee", {})) as record:
+        record.append("asked", 0, {}, expected=0)
+    rows(place, "UPDATE askwise_version SET version_num = '9999'")
+    for settings_ in ({}, None):
+        with pytest.raises(ValueError, match=r"revision 0002 or an older one; got 9999, .* Update askwise"):
+            open_record(place, "tea", settings_)
+    with pytest.raises(ValueError, match=r"Update askwise"):
+        names(place)
+    assert rows(place, "SELECT version_num FROM askwise_version") == [("9999",)]
+    assert rows(place, "SELECT name FROM studies") == [("coffee",)]
+
+
+def test_a_database_of_something_else_is_refused_and_left_alone(place, tmp_path):
+    rows(place, "CREATE TABLE alembic_version (version_num TEXT)")
+    rows(place, "CREATE TABLE recipes (id INTEGER)")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    message = (
+        r"storage must be empty or made by askwise; got other tables \(alembic_version, recipes\). Choose"
+    )
+    with pytest.raises(ValueError, match=message):
+        open_record(place, "coffee", {})
+    with pytest.raises(ValueError, match=message):
+        names(place)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+# ---- SQLite
+
+
+@pytest.mark.parametrize("content", [b"hello", b"\x89PNG" + bytes(3000), b"SQLite format 3"])
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path, content):
+    file = tmp_path / "picture.png"
+    file.write_bytes(content)
+    for settings_ in ({}, None):
+        with pytest.raises(
+            ValueError, match=r"storage must be a study file; got .*picture.png, which is somet"
+        ):
+            open_record(str(file), "coffee", settings_)
+    assert file.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_an_empty_file_becomes_a_database(tmp_path, opened):
+    (tmp_path / "new.db").touch()
+    opened(str(tmp_path / "new.db"), "coffee", {})
+    assert names(str(tmp_path / "new.db")) == ["coffee"]
+
+
+def test_a_path_means_the_file_also_after_a_change_of_folder(tmp_path, monkeypatch, opened):
+    monkeypatch.chdir(tmp_path)
+    record = opened("a.db", "coffee", {})
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path / "inner")
+    record.append("asked", 0, {}, expected=0)
+    assert len(opened(f"sqlite:///{tmp_path}/a.db", "coffee", None).events()) == 1
+    assert list((tmp_path / "inner").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("{tmp}/no/a.db", "storage must be in a folder that exists; got .*a.db. Make .*no first."),
+        ("sqlite:///{tmp}/no/a.db", "storage must be in a folder that exists"),
+        ("{tmp}", "storage must be a file; got the folder .* Write e.g. .*study.db"),
+        ("", "storage must name a file; got ''. Write e.g. study.db, or None"),
+        ("sqlite://", "storage must name a file; got ''"),
+        (":memory:", "storage must name a file; got ':memory:'"),
+        ("sqlite:///:memory:", "storage must name a file; got ':memory:'"),
+        ("sqlite:///a.db?mode=ro", "storage must be a file .* got an address of kind 'sqlite'"),
+        ("mysql://user:secret@host/x", "storage must be a file .* got an address of kind 'mysql'"),
+        ("://", "storage must be a file"),
+    ],
+)
+def test_addresses_that_lead_nowhere_are_refused(tmp_path, address, message):
+    with pytest.raises(ValueError, match=message) as raised:
+        open_record(address.format(tmp=tmp_path), "coffee", {})
+    assert "secret" not in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sqlite_waits_for_the_disk_before_an_append_returns(tmp_path, opened):
+    record = opened(str(tmp_path / "a.db"), "coffee", {})
+
+    def pragmas(connection: sa.Connection) -> list:
+        return [
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "foreign_keys")
+        ]
+
+    assert record._database.read(pragmas) == ["wal", 2, 1]
+    opened_again = opened(str(tmp_path / "a.db"), "coffee", None)
+    assert opened_again._database.write(pragmas) == ["wal", 2, 1]
+
+
+def test_a_file_held_for_long_gives_an_error_in_words(tmp_path, monkeypatch, opened):
+    monkeypatch.setattr(database, "PATIENCE", 0.3)
+    file = tmp_path / "a.db"
+    record = opened(str(file), "coffee", {})
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(
+            TimeoutError, match=r"free to use within 0.3 seconds; got .*a.db, which another"
+        ) as e:
+            record.append("asked", 0, {}, expected=0)
+        assert "locked" not in str(e.value)
+        assert record.events() == []
+        other.execute("ROLLBACK")
+    assert record.append("asked", 0, {}, expected=0).number == 1
+
+
+def test_an_append_waits_for_another_writer(tmp_path, opened):
+    file = tmp_path / "a.db"
+    record = opened(str(file), "coffee", {})
+    with closing(sqlite3.connect(file, isolation_level=None)) as other, ThreadPoolExecutor(1) as pool:
+        other.execute("BEGIN IMMEDIATE")
+        appending = pool.submit(record.append, "asked", 0, {}, expected=0)
+        with pytest.raises(TimeoutError):
+            appending.result(timeout=0.5)
+        other.execute("ROLLBACK")
+        assert appending.result(timeout=20).number == 1
+
+
+def test_a_file_that_was_replaced_is_not_written_to(tmp_path, opened):
+    file = tmp_path / "a.db"
+    record = opened(str(file), "coffee", {})
+    record.append("asked", 0, {}, expected=0)
+    file.rename(tmp_path / "b.db")
+    for _ in range(2):
+        with pytest.raises(OSError, match=r"storage must stay where it was opened; got .*a.db moved"):
+            record.append("answered", 0, {}, expected=1)
+    assert not file.exists()
+    (tmp_path / "b.db").rename(file)
+    assert record.append("answered", 0, {}, expected=1).number == 2
+
+
+def test_a_damaged_file_is_reported(tmp_path):
+    file = tmp_path / "a.db"
+    with closing(open_record(str(file), "coffee", {})) as record:
+        record.append("asked", 0, {"a": "x" * 9000}, expected=0)
+    content = bytearray(file.read_bytes())
+    content[4096 * 1 :] = b"\xff" * (len(content) - 4096)
+    file.write_bytes(content)
+    with pytest.raises(
+        OSError, match=r"storage must be whole; got .*a.db damaged .* Restore it from a backup"
+    ):
+        open_record(str(file), "coffee", {})
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_file_that_cannot_be_written_is_reported(tmp_path, opened):
+    file = tmp_path / "a.db"
+    open_record(str(file), "coffee", {}).close()
+    file.chmod(0o444)
+    with pytest.raises(OSError, match=r"storage must be readable and writable; got .* Check permissions"):
+        opened(str(file), "tea", {})
+
+
+def test_a_full_disk_is_reported_and_nothing_lost(tmp_path, opened):
+    record = opened(str(tmp_path / "a.db"), "coffee", {})
+    event = record.append("asked", 0, {}, expected=0)
+    pages = record._database.read(lambda c: c.exec_driver_sql("PRAGMA page_count").scalar())
+    record._database.read(lambda c: c.exec_driver_sql(f"PRAGMA max_page_count = {pages}").scalar())
+    with pytest.raises(OSError, match=r"got database or disk is full from .* free space"):
+        record.append("answered", 0, {"a": "x" * 10_000}, expected=1)
+    assert record.events() == [event]
+
+
+# ---- PostgreSQL
+
+
+def test_a_server_that_does_not_answer_is_reported():
+    with pytest.raises(
+        ConnectionError, match=r"storage must be reachable; got .* Check the address"
+    ) as raised:
+        open_record("postgresql://user:secret@127.0.0.1:1/x", "coffee", {})
+    assert "secret" not in str(raised.value)
+
+
+def test_a_lost_connection_is_replaced(opened):
+    with postgres.fresh_schema() as place:
+        record = opened(place, "coffee", {})
+        record.append("asked", 0, {}, expected=0)
+        mine = record._database.read(lambda c: c.exec_driver_sql("SELECT pg_backend_pid()").scalar())
+        postgres.run(place, f"SELECT pg_terminate_backend({mine})")
+        assert record.append("answered", 0, {}, expected=1).number == 2
+        record.close()
+
+
+def test_a_lock_held_for_long_gives_an_error_in_words(opened, monkeypatch):
+    monkeypatch.setattr(database, "PATIENCE", 0.3)
+    with postgres.fresh_schema() as place, postgres.psycopg.connect(place) as other:
+        record = opened(place, "coffee", {})
+        other.execute("SELECT * FROM studies FOR UPDATE")
+        with pytest.raises(TimeoutError, match=r"free to use within 0.3 seconds; got postgresql://.*another"):
+            record.append("asked", 0, {}, expected=0)
+        other.rollback()
+        assert record.append("asked", 0, {}, expected=0).number == 1
+        record.close()
+        other.rollback()
+
+
+def test_a_commit_waits_for_the_disk_also_where_the_server_would_not(opened):
+    with postgres.fresh_schema() as place:
+        record = opened(place + "%20-csynchronous_commit%3Doff", "coffee", {})
+        setting = record._database.read(lambda c: c.exec_driver_sql("SHOW synchronous_commit").scalar())
+        assert setting == "on"
+        record.close()
+
+
+def test_a_schema_that_is_not_there_is_reported():
+    with (
+        postgres.fresh_schema() as place,
+        pytest.raises(ValueError, match=r"storage must have a schema that exists; got none"),
+    ):
+        open_record(place + "x", "coffee", {})
+
+
+# ---- packages
+
+
+def test_memory_needs_no_packages_and_the_rest_says_which(tmp_path, monkeypatch):
+    for module in [name for name in sys.modules if name.startswith("askwise.storage.")]:
+        if module.endswith((".sql", ".database", ".schema", ".migrations")):
+            monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delattr(storage, "sql")
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    open_record(None, "coffee", {})
+    for call in (lambda: open_record(str(tmp_path / "a.db"), "x", {}), lambda: names("a.db")):
+        with pytest.raises(ImportError, match=r"got .*sqlalchemy.* Run `pip install askwise\[storage\]`"):
+            call()
+
+
+def test_a_forgotten_record_closes_itself(tmp_path):
+    record = open_record(str(tmp_path / "a.db"), "coffee", {})
+    record.append("asked", 0, {}, expected=0)
+    assert (tmp_path / "a.db-wal").exists()
+    del record
+    assert not (tmp_path / "a.db-wal").exists()  # by the last connection, when it closes
