@@ -288,12 +288,12 @@ def promise(found: list[dict[str, Errors]]) -> str:
         lines.append([words, *cells, f"(measured: {rounded_up(measured('Laplace', row, found))})"])
     of_mean, of_sd, of_evidence = repeated_duel(TIMES[-1], VARIANCES[0])
     far_mean, far_sd, far_evidence = repeated_duel(TIMES[-1], VARIANCES[-1])
-    again = f"""This is for questions that differ. One that is asked again and again, always with the
-        same answer, is what EP does worst: after {TIMES[-1]} times its standard deviation is {-of_sd:.0%}
-        too small and its mean {abs(of_mean):.2f} standard deviations off under a variance of
-        {VARIANCES[0]:g}, {-far_sd:.0%} and {abs(far_mean):.2f} under one of {VARIANCES[-1]:g}; the log
-        evidence is {-of_evidence:.2f} and {-far_evidence:.2f} too low. Wherever EP errs most, its standard
-        deviation and its evidence are too small: it is somewhat too sure."""
+    again = f"""This holds for distinct questions. EP is worst for one question that is repeated with the
+        same answer: after {TIMES[-1]} repetitions its standard deviation is {-of_sd:.0%} too small and its
+        mean off by {abs(of_mean):.2f} standard deviations if the prior variance is {VARIANCES[0]:g}, by
+        {-far_sd:.0%} and {abs(far_mean):.2f} if it is {VARIANCES[-1]:g}; the log evidence is
+        {-of_evidence:.2f} and {-far_evidence:.2f} too low. Where EP's errors are largest, its standard
+        deviation and its evidence are too small: it is overconfident."""
     return f"{table(lines)}\n\n{filled(again)}"
 
 
@@ -303,25 +303,25 @@ def report(exact: list[Truth], found: list[dict[str, Errors]]) -> str:
     tables = "\n\n".join(parts)
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     apart = rounded_up(max(each.disagreement for each in exact))
-    opening = """The exact posterior of f is not Gaussian; EP and Laplace's approximation are. What that
-        costs shows beside the exact mean, standard deviation, probabilities and evidence, estimated by
-        Markov chains (`method="gibbs"`) and by importance sampling."""
-    reading = f"""After ± stands the Monte Carlo standard error of the reference, from {REPEATS}
-        independent repeats of everything random: an error of less than about three of them may be none at
-        all. The errors of f are taken at {POINTS} points, those asked about among them. The largest is
-        given with its sign (+: the approximation is too high) beside the noise at its point; the rms beside
-        the rms of the noise, which is what it would be without any error. Probabilities are of a yes, or of
-        a win in a duel, for {QUESTIONS} questions that were not asked."""
+    opening = """EP and Laplace's method approximate the posterior of f, which is not Gaussian, by a
+        Gaussian. These are the errors of both in the mean, standard deviation, probabilities and evidence.
+        The exact values are estimated by Markov chains (`method="gibbs"`) and by importance sampling."""
+    reading = f"""The number after ± is the Monte Carlo standard error of the reference, from {REPEATS}
+        independent repeats; an error below three of these is not significant. Errors of f are measured at
+        {POINTS} points, the queried ones included. The largest has its sign (+: the approximation is too
+        high) and the standard error at its point. The rms is followed by the rms of the standard errors,
+        which is what it would be if the approximation were exact. Probabilities are those of a yes, or of a
+        win in a duel, for {QUESTIONS} new questions."""
     reference = f"""Each repeat runs {CHAINS} chains of {SWEEPS} sweeps for the mean and the standard
         deviation (potential scale reduction within {apart} of one in every problem), and takes {DRAWS}
         sequential draws (Geweke, Hajivassiliou and Keane) for the probabilities and {EVIDENCE_DRAWS} for
         the evidence."""
-    promising = """No theorem bounds EP's error. What follows is from experience: the largest errors of
-        the problems below and two standard errors (measured), with room for other problems of the kind, on
-        which `tests/test_gibbs.py` holds the same bounds."""
-    limits = """Errors of EP for the difference of the two, whose exact posterior is known by
-        quadrature. A single answer is matched exactly. The same answer many times over cuts a Gaussian off
-        at zero, and each repetition is a factor of its own for EP."""
+    promising = """No theorem bounds EP's error. These bounds are empirical: the largest error of the
+        problems below plus two standard errors (measured), with a margin for similar problems.
+        `tests/model/test_gibbs.py` checks the bounds on others."""
+    limits = """Errors of EP for the difference of the two options, whose exact posterior is known by
+        quadrature. EP is exact for a single answer. Many equal answers truncate the Gaussian at zero, and EP
+        approximates each of them by a separate factor."""
     return f"""# Accuracy of EP and of Laplace's approximation
 
 `make bench-accuracy`, {date.today()}; Python {platform.python_version()}, {versions}.
@@ -342,7 +342,7 @@ def report(exact: list[Truth], found: list[dict[str, Errors]]) -> str:
 
 {tables}
 
-## Where EP is at its limits: one duel that ends the same way every time
+## The limits of EP: one duel repeated with the same answer
 
 {filled(limits)}
 
