@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 
 import askwise as aw
 from askwise.cli import conversation, main, trials
-from askwise.cli.screen import facts
+from askwise.cli.screen import table
 from askwise.cli.session import opened
 from askwise.cli.trials import filled, template_words
 from askwise.space import readable
@@ -505,9 +505,9 @@ def test_a_command_goes_on_after_somebody_else_has_answered_and_stops_at_the_wan
         [lambda: somebody_else_answers(False), lambda: None, lambda: somebody_else_answers(True)]
     )
 
-    def outcome(*_: object) -> trials.ExitOutcome:
+    def outcome(*_: object) -> tuple[bool, str]:
         next(meanwhile)()
-        return trials.ExitOutcome(True)
+        return True, ""
 
     monkeypatch.setattr(trials, "outcome", outcome)
     shown = told("run", "-n", "3", "--command", "true")
@@ -1009,7 +1009,7 @@ def test_values_are_readable(value, text):
 
 def test_names_are_not_broken_in_a_narrow_terminal():
     out = Console(width=24, record=True, file=io.StringIO())
-    out.print(facts({"a name of some length": "and much to say of it, in many words"}))
+    out.print(table(["", ""], [("a name of some length", "and much to say of it, in many words")]))
     assert "a name of some length" in out.export_text()
 
 

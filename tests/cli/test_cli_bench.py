@@ -20,7 +20,7 @@ from askwise.bench.experiments import EXPERIMENTS
 from askwise.bench.ranking import rank
 from askwise.bench.results import load
 from askwise.cli import main
-from askwise.cli.benchmarks import Wanted, executor_of, split
+from askwise.cli.bench import executor_of, reduced, split
 
 HOUSE = re.compile(r"^[^;\n]+ must [^;\n]+; got [^\n]+\. [^\n]+$")
 SMALL = ("--functions", "forrester,gramacy_lee", "--rules", "ucb_phi,random", "--replicates", "2")
@@ -161,7 +161,7 @@ def test_rules_are_split_at_commas_outside_of_parentheses():
 
 def test_rules_may_be_those_of_the_experiment_or_others_that_ask_the_same():
     def arms(name: str, rules: str) -> list[tuple[str, str, int]]:
-        experiment = Wanted(name, None, rules, None, None).experiment()
+        experiment = reduced(name, None, rules, None, None)
         return [(arm.label, arm.rule, arm.m) for arm in experiment.arms]
 
     assert arms("beta", "ucb_phi(beta=5),ucb_f(beta=0.5)") == [

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
 import askwise as aw
-from askwise.cli.telling import Telling
+from askwise.cli.conversation import Telling
 from askwise.study.questions import Model
 
 

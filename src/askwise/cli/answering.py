@@ -4,8 +4,17 @@ from typing import Annotated
 
 import typer
 
-from askwise.cli.app import DEFAULT_FILE, AsJson, Context, Participant, StudyFile, main, print_json
+from askwise.cli.app import DEFAULT_FILE, AsJson, Context, Participant, StudyFile, main, print_json, show
 from askwise.errors import Refused
+
+_ANSWER = (
+    "The question, which may be left out if only one is open, and the answer: yes, no; A, B, ...; for "
+    "batches also rankings, best first (C,A,B or, in quotes, 'C>A'); tie (can't decide), skip, void."
+)
+_COMMAND = (
+    "For yes/no studies: what to run for each question, such as './gait.sh {gain} {cutoff}'. "
+    "Exit code 0 means yes, any other no; 126 and 127 (cannot run) stop."
+)
 
 
 @main.command()
@@ -17,7 +26,7 @@ def ask(
 ) -> None:
     """Show the next question.
 
-    One that waits for its answer is shown again.
+    A question that is still open is shown again.
     """
     from askwise.cli.screen import console, question_table
     from askwise.cli.session import opened, read_context
@@ -42,14 +51,7 @@ def ask(
 @main.command()
 def tell(  # noqa: PLR0913 - one for each option
     words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[ID] ANSWER",
-            help="The question, which may be left out if one is open, and the answer: yes, no; A, B, ...; "
-            "for batches also rankings, best first (C,A,B or, in quotes, 'C>A'); tie (can't decide), skip, "
-            "void.",
-            show_default=False,
-        ),
+        list[str] | None, typer.Argument(metavar="[ID] ANSWER", help=_ANSWER, show_default=False)
     ] = None,
     pairs: Annotated[
         str | None, typer.Option(metavar="'A>B;C>B'", help="For batches: comparisons of two, better first.")
@@ -58,30 +60,28 @@ def tell(  # noqa: PLR0913 - one for each option
         bool, typer.Option("--index", help="Options are counted (0, 1, ...), not lettered.")
     ] = False,
     seconds: Annotated[float | None, typer.Option(metavar="S", help="How long the answer took.")] = None,
-    amend: Annotated[bool, typer.Option("--amend", help="Replace an answer that was given.")] = False,
+    amend: Annotated[bool, typer.Option("--amend", help="Replace an earlier answer.")] = False,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why it is amended or void.")] = None,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
 ) -> None:
     """Record an answer."""
+    from askwise.cli.conversation import Telling, open_question, split_words
     from askwise.cli.screen import counted
     from askwise.cli.session import opened
-    from askwise.cli.telling import Telling, open_question, split_words
     from askwise.study import labels
 
     number, text = split_words(words or [], pairs is not None)
     with opened(study, writes=True) as session:
-        told = Telling.of(session.study, text, pairs, index)
+        reply = Telling.of(session.study, text, pairs, index)
         chosen = open_question(session.study) if number is None else number
-        told.record(session.study, chosen, amend, reason, seconds)
-        entry = session.study.entry(chosen)
-        count, answer = session.study.count(), entry.answer if entry.status == "answered" else None
-    if as_json:
-        kept = None if entry.answer is None else entry.answer.to_json()
-        print_json({"id": chosen, "status": entry.status, "answer": kept, "answers": count})
-        return
-    what = entry.status if answer is None else f"answered {answer.text(labels(session.study.size))}"
-    typer.echo(f"Question {chosen} is {what}. {counted(count, 'answer')} so far.")
+        reply.record(session.study, chosen, amend, reason, seconds)
+        entry, count = session.study.entry(chosen), session.study.count()
+    answer = entry.answer and entry.answer.to_json()
+    document = {"id": chosen, "status": entry.status, "answer": answer, "answers": count}
+    given = entry.answer if entry.status == "answered" else None
+    text = "" if given is None else f" {given.text(labels(session.study.size))}"
+    show(as_json, document, f"Question {chosen} is {entry.status}{text}. {counted(count, 'answer')} so far.")
 
 
 @main.command()
@@ -90,14 +90,7 @@ def run(
         int | None,
         typer.Option("--answers", "-n", min=1, metavar="N", help="End when the study has this many answers."),
     ] = None,
-    command: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="For yes/no studies: what to run for each question, such as './gait.sh {gain} {cutoff}'. "
-            "It ends with 0 for yes, anything else for no; 126 and 127 (cannot run) stop.",
-        ),
-    ] = None,
+    command: Annotated[str | None, typer.Option(metavar="TEXT", help=_COMMAND)] = None,
     timeout: Annotated[
         float | None,
         typer.Option(metavar="S", help="Seconds after which a command is ended, which counts as no."),
@@ -124,6 +117,6 @@ def run(
         interview = Interview(session, answers, participant, given, console(stderr=as_json))
         done = conversation(interview) if command is None else trials(interview, command, timeout)
     if as_json:
-        print_json(vars(done))
-    if done.interrupted:
+        print_json(done)
+    if done["interrupted"]:
         raise typer.Exit(130)

@@ -1,4 +1,4 @@
-"""The program `askwise`, to which each command adds itself, its common options, and how it tells errors."""
+"""The program `askwise`: what its commands share, and how errors are reported."""
 
 import json
 from importlib.metadata import version
@@ -13,29 +13,21 @@ from askwise.errors import Refused
 
 DEFAULT_FILE = Path("askwise.toml")
 
-StudyFile = Annotated[
-    Path, typer.Option("--study", "-s", metavar="FILE", help="The study.", show_default=True)
-]
+StudyFile = Annotated[Path, typer.Option("--study", "-s", metavar="FILE", help="The study file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Participant = Annotated[str | None, typer.Option("--participant", "-p", metavar="NAME", help="Who answers.")]
 Context = Annotated[
     list[str] | None,
-    typer.Option(
-        "--context",
-        "-c",
-        metavar="NAME=VALUE",
-        help="A parameter that is given, not chosen; may be repeated.",
-    ),
+    typer.Option("--context", "-c", metavar="NAME=VALUE", help="Value of a context parameter; repeatable."),
 ]
 
 
 class _Commands(TyperGroup):
-    """Commands whose errors are told in one line, or as JSON to those who asked for it."""
+    """Commands whose errors are one line, or JSON for those who asked for it."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta["askwise.json"] = "--json" in args
-        rest, modules = _without_imports(args)
-        ctx.meta["askwise.imports"] = modules
+        rest, ctx.meta["askwise.imports"] = _without_imports(args)
         return super().parse_args(ctx, rest)
 
     def invoke(self, ctx: Any) -> Any:
@@ -43,8 +35,6 @@ class _Commands(TyperGroup):
             for module in ctx.meta["askwise.imports"]:
                 plugins.use(module)
             return super().invoke(ctx)
-        except BrokenPipeError:  # whoever read the output had enough
-            raise
         except Exception as error:
             as_json = ctx.meta["askwise.json"]
             usage = getattr(error, "format_message", None)
@@ -65,24 +55,20 @@ def _without_imports(args: list[str]) -> tuple[list[str], list[str]]:
         name, equals, value = word.partition("=")
         if name != "--import":
             rest.append(word)
-            continue
-        module = value if equals else next(words, "")
-        if not module:
+        elif module := value if equals else next(words, ""):
+            modules.append(module)
+        else:
             raise typer.BadParameter("--import must be followed by a module.")
-        modules.append(module)
     return rest, modules
 
 
 def message_of(error: Exception) -> str | None:
-    """What to tell of an error that is not a bug; None if it is one."""
+    """What to say about an error that is not a bug; None if it is one."""
     if isinstance(error, Refused):
         return " ".join(str(error).split())
     if isinstance(error, OSError) and error.filename is not None:
-        what = "reached" if error.strerror is None else "used"
-        reason = (error.strerror or str(error)).lower()
-        return str(
-            Refused(error.filename, f"be there to be {what}", reason, "Check its name and permissions.")
-        )
+        reason, advice = str(error.strerror).lower(), "Check its name and permissions."
+        return str(Refused(error.filename, "be there to be used", reason, advice))
     return None
 
 
@@ -97,31 +83,34 @@ main = typer.Typer(
 )
 
 
-def _told_version(wanted: bool) -> bool:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"askwise {version('askwise')}")
         raise typer.Exit
     return wanted
 
 
+_IMPORT = "A module that defines rules, functions, kernels, storages or parameters; may be repeated."
+
+
 @main.callback()
 def _program(
     show_version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_told_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
     ] = False,
-    modules: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--import",
-            metavar="MODULE",
-            help="A module of yours that defines rules, functions, kernels, storages or kinds of parameters; "
-            "may be repeated, after the command as well.",
-        ),
-    ] = None,
+    modules: Annotated[list[str] | None, typer.Option("--import", metavar="MODULE", help=_IMPORT)] = None,
 ) -> None:
-    """Options of the program itself."""
+    """Options of the program itself; ``--import`` may stand after the command, too."""
 
 
 def print_json(document: object) -> None:
     """Print one JSON document."""
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def show(as_json: bool, document: object, sentence: str) -> None:
+    """Print a JSON document for programs, or a sentence for people."""
+    if as_json:
+        print_json(document)
+    else:
+        typer.echo(sentence)

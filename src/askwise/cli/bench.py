@@ -1,12 +1,18 @@
 """Commands that compare rules on functions with known maxima: bench list, run, rank, report, pack."""
 
-from dataclasses import asdict
+import re
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askwise.cli.app import AsJson, main, print_json
+from askwise.cli.app import AsJson, main, print_json, show
+from askwise.errors import Refused
+
+if TYPE_CHECKING:
+    from askwise.bench.executors import Executor
+    from askwise.bench.experiments import Arm, Experiment
 
 bench = typer.Typer(
     no_args_is_help=True,
@@ -17,48 +23,42 @@ bench = typer.Typer(
 main.add_typer(bench, name="bench")
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Output of `askwise bench run` or `pack`.")]
+_DASK = "Compute on the workers of this Dask scheduler; local: start --workers of them here."
 
 
 @bench.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the experiments."""
     from askwise.bench import experiments
-    from askwise.cli.benchmarks import print_experiments
+    from askwise.cli.screen import console, table
 
-    if not as_json:
-        print_experiments()
+    every = experiments.EXPERIMENTS.values()
+    if as_json:
+        keys = ("name", "title", "about", "functions", "replicates", "iterations", "lane_iterations")
+        labels = [{"rules": [arm.label for arm in each.arms]} for each in every]
+        facts = [{key: getattr(each, key) for key in keys} for each in every]
+        print_json([one | rules for one, rules in zip(facts, labels, strict=True)])
         return
-    print_json(
-        [
-            {
-                "name": each.name,
-                "title": each.title,
-                "about": each.about,
-                "rules": [arm.label for arm in each.arms],
-                "functions": list(each.functions),
-                "replicates": each.replicates,
-                "iterations": each.iterations,
-                "lane_iterations": each.lane_iterations,
-            }
-            for each in experiments.EXPERIMENTS.values()
-        ]
-    )
+    columns, rows = ("experiment", "what", "rules", "functions", "runs of each", "queries"), []
+    for each in every:
+        runs, queries = f"{each.replicates} x {each.iterations}", f"{each.lane_iterations:,}"
+        rows.append((each.name, each.title, len(each.arms), len(each.functions), runs, queries))
+    out = console()
+    out.print(table(columns, rows, right=[2, 3, 4, 5]))
+    out.print("\nRuns of each: replicates of each rule on each function, x queries per run.")
+    first = "askwise bench run pbo --functions forrester --replicates 2"
+    out.print(f"A first one, which takes a minute: `{first}`.")
 
 
 @bench.command()
 def run(  # noqa: PLR0913 - one for each option
     experiment: Annotated[str, typer.Argument(help="Its name, from `askwise bench list`.")],
     functions: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Some of its functions only, or others.", show_default="all"),
+        str | None, typer.Option(metavar="A,B", help="Some of its functions, or others.", show_default="all")
     ] = None,
     rules: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B",
-            help="Some of its rules only, or others: 'muc,ucb_phi(beta=2)'.",
-            show_default="all",
-        ),
+        typer.Option(metavar="A,B", help="Some, or others: 'muc,ucb_phi(beta=2)'.", show_default="all"),
     ] = None,
     replicates: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Runs of each rule on each function.")
@@ -68,13 +68,7 @@ def run(  # noqa: PLR0913 - one for each option
         int | None, typer.Option(min=1, metavar="N", help="Worker processes.", show_default="this one")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda; workers may share a GPU.")] = "cpu",
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Compute on the workers of this Dask scheduler; local: start --workers of them here.",
-        ),
-    ] = None,
+    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help=_DASK)] = None,
     lanes: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Runs computed together.", show_default="64, on a GPU 1024"),
@@ -90,27 +84,80 @@ def run(  # noqa: PLR0913 - one for each option
     Ctrl-C or a crash loses only the chunks in progress: the same command resumes.
     With more functions, rules or replicates, only the new runs are computed.
     """
-    from askwise.cli.benchmarks import Wanted, campaign_of, executor_of
+    from askwise.bench import campaign
 
-    wanted = Wanted(experiment, functions, rules, replicates, iterations)
-    campaign = campaign_of(wanted, out, device, lanes)
-    directory, executor = campaign.folder.path, executor_of(workers, dask)
+    directory = Path("out", "bench", experiment) if out is None else out
+    wanted = reduced(experiment, functions, rules, replicates, iterations)
+    planned, executor = campaign.Campaign(wanted, directory, device, lanes), executor_of(workers, dask)
     try:
-        summary = campaign.run(executor, typer.get_text_stream("stderr"))
+        summary = planned.run(executor, typer.get_text_stream("stderr"))
     except KeyboardInterrupt:
         if as_json:
             print_json({"directory": str(directory), "interrupted": True})
         else:
             typer.echo(f"Stopped. Finished runs are in {directory}; the same command resumes.", err=True)
         raise typer.Exit(130) from None
-    if as_json:
-        print_json({"directory": str(directory), **asdict(summary), "interrupted": False})
-        return
     new = {0: "none", summary.runs: "all"}.get(summary.computed, str(summary.computed))
-    typer.echo(f"{summary.runs} runs are in {directory}, {new} of them new.")
-    if summary.missing:
-        typer.echo(f"{summary.missing} others of the experiment in that directory are missing.")
-    typer.echo(f"Compare the rules with `askwise bench rank {directory}`.")
+    others = f"{summary.missing} others of the experiment in that directory are missing.\n"
+    show(
+        as_json,
+        {"directory": str(directory), **asdict(summary), "interrupted": False},
+        f"{summary.runs} runs are in {directory}, {new} of them new.\n{others if summary.missing else ''}"
+        f"Compare the rules with `askwise bench rank {directory}`.",
+    )
+
+
+def reduced(
+    name: str, functions: str | None, rules: str | None, replicates: int | None, iterations: int | None
+) -> "Experiment":
+    """The experiment of this name, with these functions and rules (texts with commas) and shorter runs."""
+    from askwise.bench.experiments import EXPERIMENTS
+
+    if name not in EXPERIMENTS:
+        expected = f"be one of {', '.join(EXPERIMENTS)}"
+        raise Refused("experiment", expected, repr(name), "See `askwise bench list`.")
+    whole = EXPERIMENTS[name]
+    chosen = None if functions is None else split(functions, "--functions")
+    smaller = whole.reduced(chosen, None, replicates, iterations)
+    if rules is None:
+        return smaller
+    return replace(smaller, arms=tuple(_arm(whole, rule) for rule in split(rules, "--rules")))
+
+
+def split(text: str, option: str) -> tuple[str, ...]:
+    """The parts of a list, split at commas outside parentheses, without repetitions.
+
+    >>> split("muc, ucb_phi(beta=2, x=1),random", "--rules")
+    ('muc', 'ucb_phi(beta=2, x=1)', 'random')
+    """
+    parts = [part.strip() for part in re.split(r",(?![^()]*\))", text)]
+    if not all(parts):
+        raise Refused(option, "be names separated by commas", repr(text), "Write a,b, say.")
+    return tuple(dict.fromkeys(parts))
+
+
+def _arm(experiment: "Experiment", text: str) -> "Arm":
+    """The arm with this label, or another rule with queries of the same size."""
+    from askwise.bench.experiments import Arm
+    from askwise.rules import parse
+
+    labels, sizes = {arm.label for arm in experiment.arms}, {arm.m for arm in experiment.arms}
+    rule = text if text in labels else str(parse(text))
+    if rule in labels or len(sizes) > 1:
+        return experiment.arm(rule)
+    return Arm(rule, sizes.pop())
+
+
+def executor_of(workers: int | None, dask: str | None) -> "Executor":
+    """The executor that these options name."""
+    from askwise.bench import executors
+
+    if dask is None:
+        return executors.ThisProcess() if workers in (None, 1) else executors.Processes(workers)
+    if workers is not None and dask != "local":
+        expected = "be left out with the address of a Dask scheduler"
+        raise Refused("--workers", expected, workers, "The scheduler has its own workers.")
+    return executors.DaskCluster(dask, workers or 1)
 
 
 @bench.command()
@@ -127,18 +174,22 @@ def rank(
     the number of rules below it, summed over functions.
     """
     from askwise.bench import ranking, results
-    from askwise.cli.benchmarks import print_ranking
+    from askwise.cli.screen import console, counted, table
 
     found = results.load(directory, partial=partial)
-    table = ranking.rank(found.scores, alpha)
-    if not as_json:
-        print_ranking(found, table, alpha)
+    ranked, experiment = ranking.rank(found.scores, alpha), found.experiment
+    if as_json:
+        settings = {"directory": str(directory), "experiment": experiment.name, "alpha": alpha}
+        runs = {"replicates": experiment.replicates, "iterations": experiment.iterations}
+        wins = {"wins_final": ranked.wins_final.tolist(), "wins_auc": ranked.wins_auc.tolist()}
+        rows = [asdict(row) for row in ranked.rows]
+        print_json({**settings, "functions": list(found.functions), **runs, "rows": rows, **wins})
         return
-    settings = {"directory": str(directory), "experiment": found.experiment.name, "alpha": alpha}
-    runs = {"replicates": found.experiment.replicates, "iterations": found.experiment.iterations}
-    wins = {"wins_final": table.wins_final.tolist(), "wins_auc": table.wins_auc.tolist()}
-    rows = [asdict(row) for row in table.rows]
-    print_json({**settings, "functions": list(found.functions), **runs, "rows": rows, **wins})
+    queries = "1 query" if experiment.iterations == 1 else f"{experiment.iterations} queries"
+    functions, runs_each = counted(len(found.functions), "function"), counted(experiment.replicates, "run")
+    out, shown = console(), [(row.rank, row.rule, row.borda) for row in ranked.rows]
+    out.print(f"{experiment.title}: {functions}, {runs_each} of {queries} each, tests at level {alpha:g}\n")
+    out.print(table(["rank", "rule", "Borda"], shown, right=[0, 2]))
 
 
 @bench.command()
@@ -153,13 +204,10 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write a page with tables and figures about results."""
-    from askwise.cli.benchmarks import written_report
+    from askwise.bench import report as pages
 
-    page = written_report(directories, out, findings)
-    if as_json:
-        print_json({"file": str(page)})
-    else:
-        typer.echo(f"Wrote {page}.")
+    pages.write(directories, out, findings)
+    show(as_json, {"file": str(out / "report.md")}, f"Wrote {out / 'report.md'}.")
 
 
 @bench.command()
@@ -173,7 +221,4 @@ def pack(
 
     folder = results.pack(directory, out)
     size = sum(file.stat().st_size for file in folder.iterdir())
-    if as_json:
-        print_json({"directory": str(folder), "bytes": size})
-    else:
-        typer.echo(f"Wrote {folder} ({size / 1000:.0f} kB).")
+    show(as_json, {"directory": str(folder), "bytes": size}, f"Wrote {folder} ({size / 1000:.0f} kB).")

@@ -1,26 +1,91 @@
-"""Many questions in a row, put to a person in the terminal or answered by a command."""
+"""What is typed at a terminal: one answer, or one question after another."""
 
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.text import Text
 
 from askwise.cli.screen import counted, print_best, progress_line, question_table
 from askwise.cli.session import Session
-from askwise.cli.telling import Telling
 from askwise.errors import Conflict, Refused
-from askwise.study import Question, Study, labels
+from askwise.study import Answer, Question, Study, labels
+from askwise.study.answers import Pairs
 
 _SHORT = {"t": "tie", "s": "skip", "u": "undo", "q": "quit"}
 
 
 @dataclass(frozen=True)
+class Telling:
+    """What was typed: an answer, or ``skip`` or ``void``."""
+
+    answer: Answer | None
+    word: str = ""
+
+    @classmethod
+    def of(cls, study: Study, text: str, pairs: str | None = None, index: bool = False) -> "Telling":
+        """What a text stands for; ``index``: options are counted from 0 instead of lettered."""
+        kind, word = study.plan.kind, text.strip().lower()
+        names = [str(number) for number in range(study.size)] if index else labels(study.size)
+        if pairs is not None:
+            if "pairs" not in kind.takes:
+                got = f"a {study.feedback} study"
+                raise Refused("--pairs", "go with a batch", got, "Give one answer instead.")
+            return cls(Pairs.typed(pairs, names))
+        return cls(None, word) if word in ("skip", "void") else cls(kind.typed(text, names, index))
+
+    def record(
+        self,
+        study: Study,
+        question: int,
+        amend: bool = False,
+        reason: str | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Record it."""
+        if reason is not None and not amend and self.word != "void":
+            raise Refused("--reason", "go with --amend or void", "neither", "Leave it out.")
+        if self.word == "void":
+            study.void(question, reason)
+        elif amend and self.word == "skip":
+            advice = "Write void to withdraw the old answer."
+            raise Refused("answer", "be one to amend with", "skip", advice)
+        elif amend:
+            study.amend(question, self.answer, reason=reason)
+        elif self.word == "skip":
+            study.skip(question, seconds)
+        else:
+            study.tell(question, self.answer, seconds=seconds)
+
+
+def split_words(words: list[str], has_pairs: bool) -> tuple[int | None, str]:
+    """The number of the question, if given, and the text of the answer."""
+    *first, text = [*words, ""] if has_pairs else words or [""]
+    if len(first) > 1 or not (text or has_pairs):
+        expected, got = "have an answer, perhaps after the question's id", " ".join(words) or "nothing"
+        raise Refused("tell", expected, got, "Write `tell 3 A`, say.")
+    if first and not (first[0].isascii() and first[0].isdecimal()):
+        raise Refused("id", "be the number of a question", repr(first[0]), "`askwise ask` shows it.")
+    return int(first[0]) if first else None, text
+
+
+def open_question(study: Study) -> int:
+    """The only question that waits for an answer."""
+    waiting = [entry.id for entry in study.history() if entry.status == "open"]
+    if len(waiting) != 1:
+        got = f"{len(waiting)} ({', '.join(map(str, waiting))})" if waiting else "none"
+        advice = "Say which, as in `tell 3 A`." if waiting else "Run `askwise ask` first."
+        raise Refused("open questions", "be one, or the id be given", got, advice)
+    return waiting[0]
+
+
+@dataclass(frozen=True)
 class Interview:
-    """Whom to ask, until when, and where to show it."""
+    """Who is asked, until when, and where questions are shown."""
 
     session: Session
     target: int | None
@@ -30,32 +95,20 @@ class Interview:
     console: Console
 
     @property
-    def study(self) -> Study:
-        """The study that asks."""
-        return self.session.study
-
-    @property
     def enough(self) -> bool:
         """Whether the study has its answers, whoever gave them."""
-        return self.target is not None and self.study.count() >= self.target
+        return self.target is not None and self.session.study.count() >= self.target
 
 
-@dataclass(frozen=True)
-class Done:
-    """What came of an interview."""
-
-    answers: int
-    """How many the study has."""
-    given: int
-    """How many of them were added now."""
-    interrupted: bool
+Done = dict[Literal["answers", "given", "interrupted"], int]
+"""How many answers the study has, how many of them are new, and whether Ctrl-C ended it."""
 
 
-def asked_in_a_row(interview: Interview, answered: Callable[[Question], bool], intro: str = "") -> Done:
+def ask_repeatedly(interview: Interview, answered: Callable[[Question], bool], intro: str = "") -> Done:
     """Ask until there are enough answers, ``answered`` returns False, or somebody presses Ctrl-C."""
-    study, out = interview.study, interview.console
+    study, out = interview.session.study, interview.console
     before, interrupted = study.count(), False
-    if interview.target is not None and before >= interview.target:
+    if interview.enough:
         expected, advice = f"be more than the study has, {before}", "It counts all answers of the study."
         raise Refused("--answers", expected, interview.target, advice)
     if intro:
@@ -70,72 +123,65 @@ def asked_in_a_row(interview: Interview, answered: Callable[[Question], bool], i
         interrupted = True
     count = study.count()
     if interrupted:
-        has = f"the record has {counted(count, 'answer')}"
-        out.print(f"\nStopped. Nothing is lost: {has}. The same command goes on.")
+        kept = counted(count, "answer")
+        out.print(f"\nStopped. Nothing is lost: the record has {kept}. The same command goes on.")
     elif count:
         out.print()
         if not study.space.contexts or interview.context:
             print_best(out, interview.session, study.best(interview.context))
-    return Done(count, count - before, interrupted)
+    return {"answers": count, "given": count - before, "interrupted": interrupted}
 
 
-def told_unless_taken(interview: Interview, question: Question, tell: Callable[[], None]) -> bool:
-    """Tell an answer; if somebody else has given one meanwhile, say so, and theirs stays."""
-    taken = interview.study.entry(question.id).status not in ("open", "expired")
-    if not taken:
-        try:
-            tell()
-        except Conflict:
-            taken = True
-    if taken:
-        say = f"Somebody else answered question {question.id} meanwhile; their answer stays."
-        interview.console.print(say)
-    return not taken
+def record_unless_answered(interview: Interview, question: Question, record: Callable[[], None]) -> bool:
+    """Record an answer; if somebody else has given one meanwhile, say so, and theirs stays."""
+    if interview.session.study.entry(question.id).status in ("open", "expired"):
+        with suppress(Conflict):
+            record()
+            return True
+    interview.console.print(f"Somebody else answered question {question.id} meanwhile; their answer stays.")
+    return False
 
 
 def conversation(interview: Interview) -> Done:
     """Ask a person until there are enough answers or they have had enough."""
     person = _Person(interview)
-    return asked_in_a_row(interview, person.answered, f"Keys, each followed by Enter: {person.keys}.")
+    return ask_repeatedly(interview, person.answered, f"Keys, each followed by Enter: {person.keys}.")
 
 
 @dataclass
 class _Person:
     interview: Interview
     last: Question | None = None
-    """What was answered last, as long as that can be undone."""
+    """The question answered last, as long as that can be undone."""
 
     @property
     def keys(self) -> str:
-        names = labels(self.interview.study.size)
+        study = self.interview.session.study
+        names = labels(study.size)
         short = ", ".join(f"{key} {word}" for key, word in _SHORT.items() if key.upper() not in names)
-        return f"{self.interview.study.plan.kind.keys(names)}, {short}"
+        return f"{study.plan.kind.keys(names)}, {short}"
 
     def answered(self, question: Question) -> bool:
         """Show a question and record the reply; False if that was the last."""
-        out = self.interview.console
+        study, out = self.interview.session.study, self.interview.console
         out.print()
-        out.print(progress_line(self.interview.study.count(), self.interview.target))
+        out.print(progress_line(study.count(), self.interview.target))
         self._show(question)
         began = time.monotonic()
-        while True:
-            word = self._heard()
-            if word == "quit":
-                return False
-            if word == "undo":
-                return self._undone()
-            told = self._told(word)
-            if told is not None:
-                break
+        reply = self._reply()
+        if reply == "undo":
+            return self._undone()
+        if not isinstance(reply, Telling):
+            return False
         seconds = round(time.monotonic() - began, 3)
-        record = lambda: told.record(self.interview.study, question.id, seconds=seconds)  # noqa: E731
-        if told_unless_taken(self.interview, question, record):
+        record = lambda: reply.record(study, question.id, seconds=seconds)  # noqa: E731
+        if record_unless_answered(self.interview, question, record):
             self.last = question
         return True
 
     def _undone(self) -> bool:
         """Take the last answer back, and ask for another one."""
-        out, study, question = self.interview.console, self.interview.study, self.last
+        study, out, question = self.interview.session.study, self.interview.console, self.last
         if question is None:
             out.print("There is nothing to undo: no answer was given since the start.")
             return True
@@ -143,17 +189,12 @@ class _Person:
         self.last = None
         out.print("The last answer is taken back. Answer again, or s to leave it out.")
         self._show(question)
-        while True:
-            word = self._heard()
-            if word == "quit":
-                return False
-            told = None if word == "undo" else self._told(word)
-            if told is not None:
-                break
-        if told.answer is not None:
-            study.amend(question, told.answer, reason="undone in the terminal")
+        while (reply := self._reply()) == "undo":
+            pass
+        if isinstance(reply, Telling) and reply.answer is not None:
+            study.amend(question, reply.answer, reason="undone in the terminal")
             self.last = question
-        return True
+        return isinstance(reply, Telling)
 
     def _show(self, question: Question) -> None:
         out, session = self.interview.console, self.interview.session
@@ -162,19 +203,18 @@ class _Person:
         out.print(question_table(question.options, session.config.space))
         out.print()
 
-    def _heard(self) -> str:
-        """What was typed, in full; "quit" at the end of the input."""
-        self.interview.console.print("> ", end="")
-        line = sys.stdin.readline()
-        if not line:
-            return "quit"
-        names = labels(self.interview.study.size)
+    def _reply(self) -> Telling | str:
+        """What was typed: an answer, "undo" or, also at the end of the input, "quit"."""
+        study, out = self.interview.session.study, self.interview.console
+        names = labels(study.size)
         short = {key: full for key, full in _SHORT.items() if key.upper() not in names or len(names) == 1}
-        return short.get(line.strip().lower(), line.strip())
-
-    def _told(self, word: str) -> Telling | None:
-        try:
-            return Telling.of(self.interview.study, word)
-        except Refused:
-            self.interview.console.print(f"{word!r} is no answer here. Keys: {self.keys}.")
-            return None
+        while True:
+            out.print("> ", end="")
+            line = sys.stdin.readline()
+            word = short.get(line.strip().lower(), line.strip()) if line else "quit"
+            if word in ("undo", "quit"):
+                return word
+            try:
+                return Telling.of(study, word)
+            except Refused:
+                out.print(f"{word!r} is no answer here. Keys: {self.keys}.")

@@ -4,7 +4,8 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,7 +16,7 @@ from typing import Any
 from askwise.cli.session import Session, read_value
 from askwise.errors import Refused
 from askwise.storage import open_record
-from askwise.study import Answer, Entry, Study, labels
+from askwise.study import Answer, Study, labels
 from askwise.study.answers.base import KINDS
 
 _BEFORE, _AFTER = ("question", "option"), ("status", "outcome", "participant", "seconds", "asked")
@@ -33,42 +34,32 @@ def csv_text(study: Study) -> str:
     writer.writerow([*_BEFORE, *study.space.parameters, *_AFTER])
     for entry in study.history():
         asked = datetime.fromtimestamp(entry.asked, UTC).isoformat(timespec="milliseconds")
-        last = [entry.participant, entry.seconds, asked]
-        names = labels(len(entry.options))
-        outcomes = [""] * len(names)
-        if entry.status == "answered" and entry.answer is not None:
-            outcomes = entry.answer.outcomes(names)
+        names, given = labels(len(entry.options)), entry.answer if entry.status == "answered" else None
+        outcomes = [""] * len(names) if given is None else given.outcomes(names)
         for label, option, outcome in zip(names, entry.options, outcomes, strict=True):
-            values = [_written(option[name]) for name in study.space.parameters]
-            writer.writerow([entry.id, label, *values, entry.status, outcome, *last])
+            values = [option[name] for name in study.space.parameters]
+            written = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+            last = [entry.status, outcome, entry.participant, entry.seconds, asked]
+            writer.writerow([entry.id, label, *written, *last])
     return out.getvalue()
-
-
-def _written(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def json_text(session: Session) -> str:
     """The whole record: settings, every question and what became of it, and every event that led there."""
-    study, config = session.study, session.config
-    events = []
+    history, config, events = session.study.history(), session.config, []
     if session.recorded:
-        record = open_record(config.storage, config.name, None)
-        events = [asdict(event) for event in record.events()]
-        record.close()
+        with closing(open_record(config.storage, config.name, None)) as record:
+            events = [asdict(event) for event in record.events()]
+    answers = [{"answer": entry.answer and entry.answer.to_json()} for entry in history]
     document = {
         "askwise": version("askwise"),
         "name": config.name,
         "question": config.question,
-        "settings": study.plan.to_dict(),
-        "questions": [_question(entry) for entry in study.history()],
+        "settings": session.study.plan.to_dict(),
+        "questions": [asdict(entry) | answer for entry, answer in zip(history, answers, strict=True)],
         "events": events,
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-
-
-def _question(entry: Entry) -> dict[str, Any]:
-    return {**asdict(entry), "answer": None if entry.answer is None else entry.answer.to_json()}
 
 
 @dataclass(frozen=True)
@@ -84,27 +75,18 @@ class Imported:
 def read_rows(file: Path, study: Study) -> tuple[list[Imported], int]:
     """All answers of a file, and how many questions of it have none."""
     text = file.read_text(encoding="utf-8-sig")
-    if text.lstrip().startswith("{"):
-        return _checked(_from_json(text), study)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header, *lines = [(reader.line_num, line) for line in reader if any(cell.strip() for cell in line)]
-    except (csv.Error, ValueError) as error:
-        got = f"{file} ({error})"
-        raise Refused("file", "be CSV with a header", got, "Export one to see.") from None
-    columns = [cell.strip() for cell in header[1]]
-    twice = [name for name in columns if columns.count(name) > 1]
-    if twice:
-        raise Refused("columns", "have different names", f"{twice[0]!r} twice", "Rename one.")
-    rows = []
-    for number, cells in lines:
-        if len(cells) != len(columns):
-            expected = f"have {len(columns)} cells, as the header"
-            advice = "Put quotes around a cell with a comma in it."
-            raise Refused(f"row {number}", expected, len(cells), advice)
-        rows.append((number, dict(zip(columns, (cell.strip() for cell in cells), strict=True))))
-    exported = set(_BEFORE + _AFTER) <= set(columns)
-    return _checked(_from_table(rows, study) if exported else _from_simple(rows, columns, study), study)
+    is_json = text.lstrip().startswith("{")
+    questions, read = _json_questions(text) if is_json else _csv_questions(file, text, study)
+    found = []
+    for place, question in questions:
+        try:
+            row = read(question, study)
+            if row is not None:
+                _check(row, study)
+                found.append(row)
+        except Refused as error:
+            raise error.at(place) from None
+    return found, len(questions) - len(found)
 
 
 def check_new(file: Path, rows: Sequence[Imported], study: Study) -> None:
@@ -126,25 +108,6 @@ def _identity(options: Sequence[Mapping[str, Any]], answer: Answer, study: Study
     return json.dumps([places, answer.to_json()], sort_keys=True)
 
 
-Reader = tuple[str, Callable[[], Imported | None]]
-"""Where a question stands in the file, and what reads it; None for one without an answer."""
-
-
-def _checked(rows: Iterator[Reader], study: Study) -> tuple[list[Imported], int]:
-    found, without = [], 0
-    for where, read in rows:
-        try:
-            row = read()
-            if row is None:
-                without += 1
-                continue
-            _check(row, study)
-            found.append(row)
-        except Refused as error:
-            raise error.at(where) from None
-    return found, without
-
-
 def _check(row: Imported, study: Study) -> None:
     if len(row.options) != study.size:
         expected = f"be {study.size}, as many as this study asks about"
@@ -154,37 +117,66 @@ def _check(row: Imported, study: Study) -> None:
     study.plan.kind.read(study.size, row.answer)
 
 
+Cells = dict[str, str]
+Read = Callable[[Any, Study], Imported | None]
+"""Reads one question of a file; None for one without an answer."""
+Questions = tuple[list[tuple[str, Any]], Read]
+"""Questions with their places in the file, and what reads one."""
+
+
+def _csv_questions(file: Path, text: str, study: Study) -> Questions:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header, *lines = [(reader.line_num, line) for line in reader if any(cell.strip() for cell in line)]
+    except (csv.Error, ValueError) as error:
+        got = f"{file} ({error})"
+        raise Refused("file", "be CSV with a header", got, "Export one to see.") from None
+    columns = [cell.strip() for cell in header[1]]
+    twice = [name for name in columns if columns.count(name) > 1]
+    if twice:
+        raise Refused("columns", "have different names", f"{twice[0]!r} twice", "Rename one.")
+    rows: list[tuple[str, Cells]] = []
+    for number, cells in lines:
+        if len(cells) != len(columns):
+            advice = "Put quotes around a cell with a comma in it."
+            raise Refused(f"row {number}", f"have {len(columns)} cells, as the header", len(cells), advice)
+        rows.append((f"row {number}", dict(zip(columns, (cell.strip() for cell in cells), strict=True))))
+    if set(_BEFORE + _AFTER) <= set(columns):
+        return _grouped(rows, columns, study), _exported_question
+    _check_simple(columns, study)
+    return rows, _simple_question
+
+
+def _setting(cells: Cells, study: Study, end: str = "") -> dict[str, Any]:
+    """A setting from the columns with this end."""
+    there = {name: p for name, p in study.space.parameters.items() if name + end in cells}
+    return {name: read_value(name + end, p, cells[name + end]) for name, p in there.items()}
+
+
 # a row for each question
 
 
-def _from_simple(
-    rows: Sequence[tuple[int, dict[str, str]]], columns: Sequence[str], study: Study
-) -> Iterator[Reader]:
-    """Columns ``gain, answer`` for yes/no, ``gain_a, gain_b, answer`` for more; perhaps ``participant``."""
-    ends = [""] if study.size == 1 else [f"_{label.lower()}" for label in labels(study.size)]
-    wanted = [f"{name}{end}" for name, p in study.space.parameters.items() if p.width for end in ends]
-    allowed = {f"{name}{end}" for name in study.space.parameters for end in ends} | {"participant"}
-    missing = [name for name in [*wanted, "answer"] if name not in columns]
-    unknown = [name for name in columns if name not in allowed | {"answer"}]
+def _ends(study: Study) -> list[str]:
+    """The ends of columns: ``gain, answer`` for yes/no, ``gain_a, gain_b, answer`` for more."""
+    return [""] if study.size == 1 else [f"_{label.lower()}" for label in labels(study.size)]
+
+
+def _check_simple(columns: Sequence[str], study: Study) -> None:
+    parameters, ends = study.space.parameters, _ends(study)
+    wanted = [f"{name}{end}" for name, p in parameters.items() if p.width for end in ends] + ["answer"]
+    allowed = {f"{name}{end}" for name in parameters for end in ends} | {"participant", "answer"}
+    missing = [name for name in wanted if name not in columns]
+    unknown = [name for name in columns if name not in allowed]
     if missing or unknown:
-        expected = f"be {', '.join([*wanted, 'answer'])} and perhaps participant"
+        expected = f"be {', '.join(wanted)} and perhaps participant"
         got = f"no {missing[0]}" if missing else f"{unknown[0]!r}"
         raise Refused("columns", expected, got, "Rename, add or remove it.")
-    for number, cells in rows:
-        yield f"row {number}", lambda cells=cells: _simple(cells, ends, study)  # type: ignore[misc]
 
 
-def _simple(cells: Mapping[str, str], ends: Sequence[str], study: Study) -> Imported | None:
+def _simple_question(cells: Cells, study: Study) -> Imported | None:
     if cells["answer"] in ("", "skip", "void"):
         return None
-    options = [
-        {
-            name: read_value(name + end, parameter, cells[name + end])
-            for name, parameter in study.space.parameters.items()
-            if name + end in cells
-        }
-        for end in ends
-    ]
+    options = [_setting(cells, study, end) for end in _ends(study)]
     answer = study.plan.kind.typed(cells["answer"], labels(study.size))
     return Imported(options, answer, cells.get("participant") or None)
 
@@ -192,35 +184,27 @@ def _simple(cells: Mapping[str, str], ends: Sequence[str], study: Study) -> Impo
 # a row for each option, as exported
 
 
-def _from_table(rows: Sequence[tuple[int, dict[str, str]]], study: Study) -> Iterator[Reader]:
-    unknown = set(rows[0][1]) ^ {*_BEFORE, *_AFTER, *study.space.parameters} if rows else set()
+def _grouped(
+    rows: Sequence[tuple[str, Cells]], columns: Sequence[str], study: Study
+) -> list[tuple[str, list[Cells]]]:
+    unknown = set(columns) ^ {*_BEFORE, *_AFTER, *study.space.parameters}
     if unknown:
-        raise Refused(
-            "columns",
-            "be those of this study's export",
-            f"another {', '.join(sorted(unknown))}",
-            "Import it into a study with the same parameters.",
-        )
-    for _, group in groupby(rows, key=lambda row: row[1]["question"]):
-        members = list(group)
-        cells = [row for _, row in members]
-        yield f"row {members[0][0]}", lambda cells=cells: _tabled(cells, study)  # type: ignore[misc]
+        expected, got = "be those of this study's export", f"another {', '.join(sorted(unknown))}"
+        raise Refused("columns", expected, got, "Import it into a study with the same parameters.")
+    groups = [list(group) for _, group in groupby(rows, key=lambda row: row[1]["question"])]
+    return [(group[0][0], [cells for _, cells in group]) for group in groups]
 
 
-def _tabled(cells: Sequence[Mapping[str, str]], study: Study) -> Imported | None:
-    if [row["option"] for row in cells] != labels(len(cells)):
-        got = ", ".join(row["option"] for row in cells)
+def _exported_question(rows: Sequence[Cells], study: Study) -> Imported | None:
+    names, first = [row["option"] for row in rows], rows[0]
+    if names != labels(len(rows)):
         advice = "Give each question its number."
-        raise Refused("options of a question", "be A, B, ... in order", got, advice)
-    if cells[0]["status"] != "answered":
+        raise Refused("options of a question", "be A, B, ... in order", ", ".join(names), advice)
+    if first["status"] != "answered":
         return None
-    options = [
-        {name: read_value(name, parameter, row[name]) for name, parameter in study.space.parameters.items()}
-        for row in cells
-    ]
-    answer = _from_outcomes([row["outcome"] for row in cells])
-    seconds = cells[0]["seconds"]
-    return Imported(options, answer, cells[0]["participant"] or None, float(seconds) if seconds else None)
+    options = [_setting(row, study) for row in rows]
+    answer, seconds = _from_outcomes([row["outcome"] for row in rows]), first["seconds"]
+    return Imported(options, answer, first["participant"] or None, float(seconds) if seconds else None)
 
 
 def _from_outcomes(outcomes: Sequence[str]) -> Answer:
@@ -235,7 +219,7 @@ def _from_outcomes(outcomes: Sequence[str]) -> Answer:
 # JSON, as exported
 
 
-def _from_json(text: str) -> Iterator[Reader]:
+def _json_questions(text: str) -> Questions:
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -243,11 +227,10 @@ def _from_json(text: str) -> Iterator[Reader]:
     questions = document.get("questions")
     if not isinstance(questions, list):
         raise Refused("file", "have a list of questions", "none", "Export it again.")
-    for number, written in enumerate(questions):
-        yield f"question {number}", lambda written=written: _from_written(written)  # type: ignore[misc]
+    return [(f"question {number}", question) for number, question in enumerate(questions)], _json_question
 
 
-def _from_written(question: Any) -> Imported | None:
+def _json_question(question: Any, study: Study) -> Imported | None:
     try:
         if question["status"] != "answered":
             return None

@@ -1,4 +1,4 @@
-"""Commands that show what is known: status, best, plot, replay, simulate."""
+"""Commands about what is known: status, best, plot, replay, simulate, export, import."""
 
 from dataclasses import asdict
 from enum import StrEnum
@@ -7,25 +7,22 @@ from typing import Annotated
 
 import typer
 
-from askwise.cli.app import DEFAULT_FILE, AsJson, Context, StudyFile, main, print_json
+from askwise.cli.app import DEFAULT_FILE, AsJson, Context, StudyFile, main, print_json, show
 from askwise.errors import extra
 
+Figures = StrEnum("Figures", ["slices", "maps", "uncertainty", "score", "progress", "all"])
+Format = StrEnum("Format", ["csv", "json"])
 
-class Figures(StrEnum):
-    """What to draw."""
-
-    slices = "slices"
-    maps = "maps"
-    uncertainty = "uncertainty"
-    score = "score"
-    progress = "progress"
-    all = "all"
+_IMPORTED = (
+    "What `askwise export` wrote; or a CSV with a row for each question, its columns the parameters and "
+    "`answer` (yes/no), or gain_a, gain_b, ... and `answer` (A, B, ...)."
+)
 
 
 @main.command()
 def status(context: Context = None, study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     """Show how far the study has come, and whether to go on."""
-    from askwise.cli.screen import console, facts
+    from askwise.cli.screen import console, table
     from askwise.cli.session import opened, read_context
     from askwise.space import readable
 
@@ -34,11 +31,10 @@ def status(context: Context = None, study: StudyFile = DEFAULT_FILE, as_json: As
     if as_json:
         print_json({"name": session.config.name, **asdict(found)})
         return
-    shown: dict[str, object] = {}
-    shown |= {name: n for name, n in asdict(found).items() if isinstance(n, int) and (n or name == "answers")}
+    counts = {name: n for name, n in asdict(found).items() if isinstance(n, int) and (n or name == "answers")}
     out = console()
     out.print(f"{session.config.name}: {session.config.question}\n")
-    out.print(facts(shown))
+    out.print(table(["", ""], counts.items()))
     if found.gain is not None and found.regret is not None:
         out.print(
             f"\nOne more answer is expected to improve the setting by {readable(found.gain)}, all further "
@@ -51,9 +47,7 @@ def status(context: Context = None, study: StudyFile = DEFAULT_FILE, as_json: As
 def best(
     reference: Annotated[
         list[str] | None,
-        typer.Option(
-            "--reference", "-r", metavar="NAME=VALUE", help="A setting to compare with; once a parameter."
-        ),
+        typer.Option("--reference", "-r", metavar="NAME=VALUE", help="Compare with this; once a parameter."),
     ] = None,
     context: Context = None,
     study: StudyFile = DEFAULT_FILE,
@@ -65,7 +59,7 @@ def best(
 
     with opened(study) as session:
         space = session.study.space
-        rival = read_setting(reference, space, "--reference")
+        rival = read_setting(reference, space, "--reference") or None
         found = session.study.best(read_context(context, space), rival)
         if as_json:
             print_json({**asdict(found), "reference": rival, "answers": session.study.count()})
@@ -86,19 +80,15 @@ def plot(
 
     kinds = [each for each in Figures if each is not Figures.all] if kind is Figures.all else [kind]
     with opened(study) as session:
-        needed = kinds != [Figures.progress]  # which is of the last context, unless one is given
+        needed = kinds != [Figures.progress]  # which is about the last context, unless one is given
         given = read_context(context, session.study.space, needed=needed)
         with extra("plots", "plot"):
             from askwise import plots
         out.mkdir(parents=True, exist_ok=True)
-        paths = {each.value: out / f"{each.value}.png" for each in kinds}
+        paths = {each.value: str(out / f"{each.value}.png") for each in kinds}
         for name, path in paths.items():
             getattr(plots, f"study_{name}")(session.study, context=given).savefig(path, dpi=150)
-    if as_json:
-        print_json({"files": {name: str(path) for name, path in paths.items()}})
-        return
-    for path in paths.values():
-        typer.echo(path)
+    show(as_json, {"files": paths}, "\n".join(paths.values()))
 
 
 @main.command()
@@ -113,10 +103,9 @@ def replay(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     with opened(study) as session:
         replayed = session.study.replay()
     different = [one for one in replayed if not one.equal]
-    if as_json:
-        print_json({"questions": len(replayed), "different": [asdict(one) for one in different]})
-    elif not different:
-        typer.echo(f"all {len(replayed)} questions derived again, bit for bit")
+    if as_json or not different:
+        document = {"questions": len(replayed), "different": [asdict(one) for one in different]}
+        show(as_json, document, f"all {len(replayed)} questions derived again, bit for bit")
     else:
         out = console()
         out.print(f"{len(different)} of {len(replayed)} questions come out different.")
@@ -133,14 +122,7 @@ def replay(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
 def simulate(
     answers: Annotated[
         int | None,
-        typer.Option(
-            "--answers",
-            "-n",
-            min=1,
-            metavar="N",
-            help="How many answers each user gives.",
-            show_default="40, or 20 to batches",
-        ),
+        typer.Option("--answers", "-n", min=1, metavar="N", help="Of each user; 40, or 20 to batches."),
     ] = None,
     users: Annotated[int, typer.Option("--users", "-k", min=1, metavar="K", help="How many users.")] = 10,
     seed: Annotated[int, typer.Option(help="Another seed, other users.")] = 0,
@@ -168,3 +150,63 @@ def simulate(
         print_json({**head, "after": [vars(row) for row in results]})
     else:
         print_simulation(wanted, results)
+
+
+@main.command()
+def export(
+    form: Annotated[
+        Format, typer.Option("--format", "-f", help="csv: a row for each option. json: the whole record.")
+    ] = Format.csv,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write it.", show_default="the terminal")
+    ] = None,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Write every question and answer, in natural units."""
+    from askwise.cli.files import csv_text, json_text
+    from askwise.cli.screen import counted
+    from askwise.cli.session import opened
+
+    if as_json and out is None:
+        form = Format.json
+    with opened(study) as session:
+        text = csv_text(session.study) if form is Format.csv else json_text(session)
+        questions = len(session.study.history())
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    out.write_text(text, encoding="utf-8", newline="")
+    document = {"file": str(out), "format": form.value, "questions": questions}
+    show(as_json, document, f"Wrote {counted(questions, 'question')} to {out}.")
+
+
+@main.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(help=_IMPORTED)],
+    again: Annotated[
+        bool, typer.Option("--again", help="Record them even if the study has them all.")
+    ] = False,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Record answers that were given elsewhere.
+
+    All of them or, if one is wrong, none.
+    """
+    from askwise.cli.files import check_new, read_rows
+    from askwise.cli.screen import counted
+    from askwise.cli.session import opened
+
+    with opened(study) as session:  # so that nothing is created if the file is wrong
+        rows, left_out = read_rows(file, session.study)
+        if not again:
+            check_new(file, rows, session.study)
+    with opened(study, writes=True) as session:
+        for row in rows:
+            session.study.record(row.options, row.answer, participant=row.participant, seconds=row.seconds)
+        count = session.study.count()
+    without = f" ({left_out} without an answer left out)" if left_out else ""
+    sentence = f"Recorded {counted(len(rows), 'answer')} from {file}{without}; the study has {count} now."
+    document = {"file": str(file), "imported": len(rows), "left_out": left_out, "answers": count}
+    show(as_json, document, sentence)

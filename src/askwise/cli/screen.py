@@ -1,6 +1,6 @@
 """How things look in the terminal."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -32,48 +32,24 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def table(*columns: str, right: Sequence[int] = ()) -> Table:
-    """An empty table; the columns in ``right`` are aligned to the right."""
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], right: Collection[int] = ()) -> Table:
+    """A table whose first column has names; the columns in ``right`` are aligned to the right."""
     made = Table(box=box.SIMPLE, show_header=any(columns), show_edge=False)
     for number, column in enumerate(columns):
-        name = number == 0  # names are never broken
         side: Literal["left", "right"] = "right" if number in right else "left"
-        made.add_column(Text(column), justify=side, overflow="fold", no_wrap=name)
+        style = "bold" if number == 0 else None
+        made.add_column(Text(column), justify=side, overflow="fold", no_wrap=number == 0, style=style)
+    for row in rows:
+        made.add_row(*(Text(str(cell)) for cell in row))
     return made
 
 
-def facts(pairs: Mapping[str, object]) -> Table:
-    """Names and values, one pair a row."""
-    made = table("", "")
-    for name, value in pairs.items():
-        made.add_row(Text(name, style="bold"), Text(str(value)))
-    return made
-
-
-def question_table(options: Sequence[Mapping[str, Any]], space: Space) -> Table:
+def question_table(options: Sequence[Mapping[str, Any]], space: Space, *, headed: bool = True) -> Table:
     """Options side by side, one parameter a row."""
-    names = labels(len(options)) if len(options) > 1 else ["value"]
-    made = table("", *names, right=range(1, 1 + len(options)))
-    for name, parameter in space.parameters.items():
-        values = [parameter.text(option[name]) for option in options]
-        made.add_row(Text(name, style="bold"), *(Text(value) for value in values))
-    return made
-
-
-def setting_table(params: Mapping[str, Any], space: Space) -> Table:
-    """A setting, one parameter a row."""
-    made = table("", "", right=[1])
-    for name, parameter in space.parameters.items():
-        made.add_row(Text(name, style="bold"), Text(parameter.text(params[name])))
-    return made
-
-
-def space_table(space: Space) -> Table:
-    """The parameters and their ranges."""
-    made = table("parameter", "kind", "values", "unit")
-    for name, parameter in space.parameters.items():
-        made.add_row(Text(name, style="bold"), parameter.kind_text, parameter.range_text, parameter.unit)
-    return made
+    names = labels(len(options)) if len(options) > 1 else ["value" if headed else ""]
+    parameters = space.parameters.items()
+    rows = [(name, *(parameter.text(option[name]) for option in options)) for name, parameter in parameters]
+    return table(["", *names], rows, right=range(1, 1 + len(options)))
 
 
 def progress_line(answers: int, target: int | None) -> Text:
@@ -96,8 +72,7 @@ def progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[], Non
 
 def print_best(out: Console, session: Session, found: Best, has_reference: bool = False) -> None:
     """Show a recommended setting and how sure that is."""
-    study = session.study
-    count = study.count()
+    study, count = session.study, session.study.count()
     if not count:
         out.print("No answers yet, so this is a guess; `askwise run` asks.")
     elif not study.plan.kind.compares and not any(
@@ -105,22 +80,18 @@ def print_best(out: Console, session: Session, found: Best, has_reference: bool 
     ):
         out.print("Nothing has worked yet, so this is a guess.")
     out.print(f"Recommended setting, after {counted(count, 'answer')}:\n")
-    out.print(setting_table(found.params, session.config.space))
+    out.print(question_table([found.params], session.config.space, headed=False))
     out.print()
     out.print(study.plan.kind.sentence(found.probability, has_reference))
 
 
 def print_simulation(wanted: Simulation, results: Sequence[Checkpoint]) -> None:
     """Show the results in a table and a sentence."""
-    compares = wanted.plan.kind.compares
-    out = console()
+    out, compares = console(), wanted.plan.kind.compares
     out.print(f"{counted(wanted.users, 'simulated user')}; the middle one, and the quartiles in brackets:\n")
-    shown = table(
-        "answers", "way to the best", "true best preferred" if compares else "works", right=[0, 1, 2]
-    )
-    for row in results:
-        shown.add_row(str(row.answers), _quartiles(row.share), _quartiles(row.chance))
-    out.print(shown)
+    last = "true best preferred" if compares else "works"
+    rows = [(row.answers, _quartiles(row.share), _quartiles(row.chance)) for row in results]
+    out.print(table(["answers", "way to the best", last], rows, right=[0, 1, 2]))
     out.print("\nWay to the best: 0% is an average setting, 100% the user's best.")
     if compares:
         out.print("True best preferred: 50% is no better than the recommended setting.")

@@ -1,7 +1,7 @@
 """A study as its file describes it, opened for a command."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,33 +28,21 @@ class Session:
 
 @contextmanager
 def opened(file: Path, *, writes: bool = False, prefetch: bool = False) -> Iterator[Session]:
-    """The study of this file; its record is made only by a command that writes to it."""
-    use_one_thread()
+    """The study of this file; its record is created only by a command that writes to it."""
+    torch.set_num_threads(1)  # more are slower here, and the last bits would depend on the machine
     config = read_config(file)
     if writes and config.storage is None:
-        raise Refused(
-            "storage",
-            f"be given in {file} to record anything",
-            "none",
-            'Add storage = "study.db" to [study].',
-        )
+        advice = 'Add storage = "study.db" to [study].'
+        raise Refused("storage", f"be given in {file} to record anything", "none", advice)
     stored = stored_settings(config)
-    recorded = stored is not None or writes
     if stored is None:
         place = config.storage if writes else None
         study = Study.of(config.plan(), place, config.name, prefetch=prefetch)
     else:
         _check_unchanged(file, config, stored)
         study = Study.open(str(config.storage), config.name, prefetch=prefetch)
-    try:
-        yield Session(config, study, recorded)
-    finally:
-        study.close()
-
-
-def use_one_thread() -> None:
-    """Compute with one thread: more are slower here, and the last bits would depend on the machine."""
-    torch.set_num_threads(1)
+    with closing(study):
+        yield Session(config, study, recorded=stored is not None or writes)
 
 
 def read_config(file: Path) -> Config:
@@ -65,16 +53,10 @@ def read_config(file: Path) -> Config:
         if not error.place:  # it names the file itself
             raise
         raise error.at(str(file)) from None
-    return replace(config, storage=_placed(config.storage, file.absolute().parent))
-
-
-def _placed(storage: str | None, folder: Path) -> str | None:
-    if storage is None:
-        return None
-    name = storage.removeprefix("sqlite:///")
+    name = (config.storage or "").removeprefix("sqlite:///")
     if not name or "://" in name or "?" in name or name == ":memory:":
-        return storage  # no file, or none that could exist
-    return str(folder / Path(name).expanduser())
+        return config  # no file, or none that could exist
+    return replace(config, storage=str(file.absolute().parent / Path(name).expanduser()))
 
 
 def stored_settings(config: Config) -> dict[str, Any] | None:
@@ -82,33 +64,30 @@ def stored_settings(config: Config) -> dict[str, Any] | None:
     if config.storage is None:
         return None
     try:
-        record = open_record(config.storage, config.name, None)
+        with closing(open_record(config.storage, config.name, None)) as record:
+            return record.settings
     except StudyNotFound:
         return None
-    record.close()
-    return record.settings
 
 
 def _check_unchanged(file: Path, config: Config, stored: dict[str, Any]) -> None:
     """Refuse a file that was changed after the first question: its answers would mean something else."""
     # what the file leaves open is as it was, even if another askwise had other defaults
     left_open = {name: stored[name] for name in _OPEN if getattr(config, name) is None}
-    now, then = _listed(config.plan(**left_open).to_dict()), _listed(stored)
+    before, now = _listed(stored), _listed(config.plan(**left_open).to_dict())
     for name, value in now.items():
-        if value != then.get(name):
-            were = "they were" if name in ("parameters", "constraints") else "it was"
-            was, got = _difference(then.get(name), value)
-            advice = "Change it back, or give the study another name to begin anew."
-            raise Refused(name, f"stay as {were} at the first question{was}", got, advice, str(file))
-
-
-def _difference(then: Any, now: Any) -> tuple[str, str]:
-    """What was, to end a sentence, and what is."""
-    if isinstance(now, dict):
-        keys = [key for key in {**then, **now} if then.get(key) != now.get(key)]
-        parts = [f"{key} was {_spelled(then.get(key))}, is {_spelled(now.get(key))}" for key in keys]
-        return "", f"a change, {' and '.join(parts)}"
-    return f", {_spelled(then)}", _spelled(now)
+        old: Any = before.get(name)
+        if value == old:
+            continue
+        were, was, got = "it was", f", {_spelled(old)}", _spelled(value)
+        if isinstance(value, list):
+            were = "they were"
+        elif isinstance(value, dict):
+            keys = [key for key in {**old, **value} if old.get(key) != value.get(key)]
+            parts = [f"{key} was {_spelled(old.get(key))}, is {_spelled(value.get(key))}" for key in keys]
+            was, got = "", f"a change, {' and '.join(parts)}"
+        advice = "Change it back, or give the study another name to begin anew."
+        raise Refused(name, f"stay as {were} at the first question{was}", got, advice, str(file))
 
 
 def _spelled(value: Any) -> str:
@@ -118,32 +97,21 @@ def _spelled(value: Any) -> str:
 
 
 def _listed(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """A plan with an entry for each parameter; without units, on which nothing depends."""
-    space = plan["space"]
-    return {
-        "parameters": [name for name, _ in space["parameters"]],
-        **{
-            f"parameter {name}": {key: value for key, value in spelled.items() if key != "unit"}
-            for name, spelled in space["parameters"]
-        },
-        "constraints": space.get("constraints", []),
-        **{name: value for name, value in plan.items() if name != "space"},
-    }
+    """A plan with an entry for each parameter; without units and modules, on which no question depends."""
+    listed: dict[str, Any] = {"parameters": [name for name, _ in plan["space"]["parameters"]]}
+    for name, settings in plan["space"]["parameters"]:
+        listed[f"parameter {name}"] = {key: value for key, value in settings.items() if key != "unit"}
+    listed["constraints"] = plan["space"].get("constraints", [])
+    return listed | {name: value for name, value in plan.items() if name not in ("space", "imports")}
 
 
-def read_context(
-    pairs: Sequence[str] | None, space: Space, *, needed: bool = True
-) -> dict[str, Value] | None:
+def read_context(pairs: Sequence[str] | None, space: Space, needed: bool = True) -> dict[str, Value] | None:
     """The values of the context parameters; None for none."""
     known = space.contexts
     if pairs and not known:
-        raise Refused(
-            "--context",
-            "go with a parameter that has context = true",
-            f"{pairs[0]!r}, and there is no such parameter",
-            "Leave it out.",
-        )
-    given = _read_pairs(pairs or (), space, known, "--context")
+        got = f"{pairs[0]!r}, and there is no such parameter"
+        raise Refused("--context", "go with a parameter that has context = true", got, "Leave it out.")
+    given = read_setting(pairs, space, "--context", known)
     missing = [name for name in known if name not in given]
     if missing and (needed or given):
         expected, advice = f"set {', '.join(known)}", f"Add --context {missing[0]}=..."
@@ -151,20 +119,17 @@ def read_context(
     return given or None
 
 
-def read_setting(pairs: Sequence[str] | None, space: Space, option: str) -> dict[str, Value] | None:
-    """Parameters from texts like ``gain=3``; None for none."""
-    return _read_pairs(pairs or (), space, tuple(space.parameters), option) or None
-
-
-def _read_pairs(pairs: Sequence[str], space: Space, names: Sequence[str], option: str) -> dict[str, Value]:
-    setting: dict[str, Value] = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        name = name.strip()
-        if not equals or name not in names or name in setting:
-            expected = f"be NAME=VALUE, each of {', '.join(names)} once at most"
-            raise Refused(option, expected, repr(pair), f"Write {option} {names[0]}=..., say.")
-        setting[name] = read_value(name, space.parameters[name], text.strip())
+def read_setting(
+    pairs: Sequence[str] | None, space: Space, option: str, names: Sequence[str] | None = None
+) -> dict[str, Value]:
+    """Parameters (all, or those of these names) from texts like ``gain=3``."""
+    known, setting = tuple(space.parameters) if names is None else names, dict[str, Value]()
+    for pair in pairs or ():
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or name not in known or name in setting:
+            expected = f"be NAME=VALUE, each of {', '.join(known)} once at most"
+            raise Refused(option, expected, repr(pair), f"Write {option} {known[0]}=..., say.")
+        setting[name] = read_value(name, space.parameters[name], text)
     return setting
 
 

@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
-from askwise.cli.app import DEFAULT_FILE, AsJson, StudyFile, main, print_json
+from askwise.cli.app import DEFAULT_FILE, AsJson, StudyFile, main, print_json, show
 from askwise.errors import Refused
 from askwise.rules.asks import Asks
+
+_FEEDBACK = "binary: did it work? duel: which of two is better? batch: compare several."
 
 
 @main.command()
@@ -15,10 +17,7 @@ def init(
     file: Annotated[
         Path | None, typer.Argument(help="Where to write it.", show_default="askwise.toml")
     ] = None,
-    feedback: Annotated[
-        Asks,
-        typer.Option(help="binary: did it work? duel: which of two is better? batch: compare several."),
-    ] = Asks.DUEL,
+    feedback: Annotated[Asks, typer.Option(help=_FEEDBACK)] = Asks.DUEL,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
@@ -31,23 +30,17 @@ def init(
         with path.open("w" if force else "x", encoding="utf-8") as out:
             out.write(template(feedback.value))
     except FileExistsError:
-        raise Refused(
-            "file", "be new", f"{path}, which is there", "Choose another name, or replace it with --force."
-        ) from None
-    if as_json:
-        print_json({"file": str(path), "feedback": feedback.value})
-        return
-    typer.echo(f"Wrote {path}. Fill in your parameters, then look at it with `askwise check{_option(path)}`.")
-
-
-def _option(path: Path) -> str:
-    return "" if path == DEFAULT_FILE else f" -s {path}"
+        advice = "Choose another name, or replace it with --force."
+        raise Refused("file", "be new", f"{path}, which is there", advice) from None
+    option = "" if path == DEFAULT_FILE else f" -s {path}"
+    sentence = f"Wrote {path}. Fill in your parameters, then look at it with `askwise check{option}`."
+    show(as_json, {"file": str(path), "feedback": feedback.value}, sentence)
 
 
 @main.command()
 def check(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     """Check the study file and show what it says."""
-    from askwise.cli.screen import console, counted, facts, space_table
+    from askwise.cli.screen import console, counted, table
     from askwise.cli.session import opened
     from askwise.storage import shown as shown_address
 
@@ -58,28 +51,23 @@ def check(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     storage = None if config.storage is None else shown_address(config.storage)
     if as_json:
         record = {"recorded": session.recorded, "questions": questions, "answers": answers}
-        head = {
-            "file": str(study),
-            "name": config.name,
-            "question": config.question,
-            "storage": storage,
-        }
+        head = {"file": str(study), "name": config.name, "question": config.question, "storage": storage}
         print_json({**head, **settings, **record})
         return
     out = console()
     out.print(f"{study} is in order.\n")
-    out.print(space_table(config.space))
+    columns, parameters = ("parameter", "kind", "values", "unit"), config.space.parameters.items()
+    out.print(table(columns, [(name, p.kind_text, p.range_text, p.unit) for name, p in parameters]))
     for constraint in plan.space.constraints:
         out.print(f"\nwhere {constraint}")
-    out.print()
     shown = {name: settings[name] for name in ("feedback", "size", "rule", "kernel", "initial", "seed")}
     if plan.expires is not None:
         shown["expires"] = f"after {plan.expires:g} s"
-    out.print(facts({"name": config.name, "question": config.question, **shown}))
+    out.print()
+    out.print(table(["", ""], [("name", config.name), ("question", config.question), *shown.items()]))
     out.print()
     if session.recorded:
-        what = f"{counted(answers, 'answer')} to {counted(questions, 'question')}"
-        out.print(f"{what} in {storage}.")
+        out.print(f"{counted(answers, 'answer')} to {counted(questions, 'question')} in {storage}.")
     elif config.storage is None:
         out.print('There is no storage, so nothing can be recorded: add storage = "study.db" under [study].')
     else:

@@ -7,9 +7,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from askwise.cli.conversation import Done, Interview, asked_in_a_row, told_unless_taken
+from askwise.cli.conversation import Done, Interview, ask_repeatedly, record_unless_answered
 from askwise.errors import Refused
 from askwise.space import readable
 from askwise.study import Question
@@ -18,22 +18,12 @@ _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _CANNOT_RUN = (126, 127)  # by shell convention: not executable, not found
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 _OF_SHELLS = re.compile(r"\|\|?|&&?|\d?>>?|\d?>&\d|<|.*;")
-
-
-class ExitOutcome(NamedTuple):
-    """Whether a command succeeded, and why not if it was ended."""
-
-    yes: bool
-    reason: str = ""
-
-    def __str__(self) -> str:
-        """As it is shown."""
-        return "yes" if self.yes else f"no ({self.reason})" if self.reason else "no"
+_LEFT_OPEN = "Try it by hand; the question stays open."
 
 
 def trials(interview: Interview, command: str, timeout: float | None) -> Done:
     """Run a command for each question until there are enough answers; 0 is yes, anything else no."""
-    study, out = interview.study, interview.console
+    study, out = interview.session.study, interview.console
     if study.plan.kind.compares:
         advice = "A command succeeds or fails, it does not compare: leave it out, or script ask and tell."
         raise Refused("--command", "go with a yes/no study", f"a {study.feedback} study", advice)
@@ -42,19 +32,17 @@ def trials(interview: Interview, command: str, timeout: float | None) -> Done:
     def answered(question: Question) -> bool:
         (setting,) = question.options
         began = time.monotonic()
-        found = outcome(filled(words, setting), timeout)
+        yes, reason = outcome(filled(words, setting), timeout)
         seconds = round(time.monotonic() - began, 3)
-        if not told_unless_taken(
-            interview, question, lambda: study.tell(question, found.yes, seconds=seconds)
-        ):
-            return True
-        shown = ", ".join(f"{name} {readable(value)}" for name, value in setting.items())
-        count = study.count()
-        of = f"/{interview.target}" if interview.target and count <= interview.target else ""
-        out.print(f"{count}{of}  {found!s:3}  {shown}")
+        record = lambda: study.tell(question, yes, seconds=seconds)  # noqa: E731
+        if record_unless_answered(interview, question, record):
+            shown = ", ".join(f"{name} {readable(value)}" for name, value in setting.items())
+            count, word = study.count(), "yes" if yes else f"no{reason}"
+            of = f"/{interview.target}" if interview.target and count <= interview.target else ""
+            out.print(f"{count}{of}  {word:3}  {shown}")
         return True
 
-    return asked_in_a_row(interview, answered)
+    return ask_repeatedly(interview, answered)
 
 
 def template_words(command: str, names: Mapping[str, object]) -> list[str]:
@@ -65,28 +53,16 @@ def template_words(command: str, names: Mapping[str, object]) -> list[str]:
         raise Refused("--command", "have its quotes closed", repr(command), f"{error}.") from None
     if not words:
         raise Refused("--command", "name a program", "nothing", "Write './gait.sh {gain}', say.")
-    _check_no_shell(command)
-    for word in words:
-        for match in _PLACE.finditer(word):
-            if match[1] is not None and match[1] not in names:
-                raise Refused(
-                    "--command",
-                    f"name parameters in braces ({', '.join(names)})",
-                    match[0],
-                    "Write {{ and }} for braces of your own.",
-                )
-    return words
-
-
-def _check_no_shell(command: str) -> None:
     for word in _QUOTED.sub("_", command).split():
         if _OF_SHELLS.fullmatch(word):
-            raise Refused(
-                "--command",
-                "be one program and its words, for no shell reads it",
-                repr(word),
-                "Wrap it in sh -c '...', or in quotes if the program wants it.",
-            )
+            expected = "be one program and its words, for no shell reads it"
+            advice = "Wrap it in sh -c '...', or in quotes if the program wants it."
+            raise Refused("--command", expected, repr(word), advice)
+    for match in (match for word in words for match in _PLACE.finditer(word)):
+        if match[1] is not None and match[1] not in names:
+            expected = f"name parameters in braces ({', '.join(names)})"
+            raise Refused("--command", expected, match[0], "Write {{ and }} for braces of your own.")
+    return words
 
 
 def filled(words: Sequence[str], setting: Mapping[str, Any]) -> list[str]:
@@ -98,28 +74,25 @@ def filled(words: Sequence[str], setting: Mapping[str, Any]) -> list[str]:
     return [_PLACE.sub(value, word) for word in words]
 
 
-def outcome(words: Sequence[str], timeout: float | None) -> ExitOutcome:
-    """Whether a command succeeds in time."""
+def outcome(words: Sequence[str], timeout: float | None) -> tuple[bool, str]:
+    """Whether a command succeeds in time and, if it was ended, why."""
     try:
         # its output goes to standard error, since programs read our standard output
         process = subprocess.Popen(words, stdout=2, start_new_session=True)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise Refused("--command", "be a program", f"{words[0]!r}: {reason}", _LEFT_OPEN) from None
+        got = f"{words[0]!r}: {str(error.strerror).lower()}"
+        raise Refused("--command", "be a program", got, _LEFT_OPEN) from None
     try:
         code = process.wait(timeout)
     except subprocess.TimeoutExpired:
         _end(process)
-        return ExitOutcome(False, f"timed out after {timeout:g} s")
+        return False, f" (timed out after {timeout:g} s)"
     except BaseException:  # Ctrl-C included
         _end(process)
         raise
     if code in _CANNOT_RUN:
         raise Refused("--command", "be able to run", f"exit code {code} from {shlex.join(words)}", _LEFT_OPEN)
-    return ExitOutcome(code == 0, f"killed by signal {-code}" if code < 0 else "")
-
-
-_LEFT_OPEN = "Try it by hand; the question stays open."
+    return code == 0, f" (killed by signal {-code})" if code < 0 else ""
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -1,12 +1,4 @@
-"""Contracts for plug-ins, as tests to inherit: what askwise expects of a storage and of a rule.
-
-from askwise.testing import StorageContract
-
-class TestMyStorage(StorageContract):
-    @pytest.fixture
-    def address(self, tmp_path):
-        return f"mine://{tmp_path}"
-"""
+"""Contracts for plug-ins, as tests to inherit: what askwise expects of a storage and of a rule."""
 
 from askwise.errors import extra
 

@@ -14,6 +14,9 @@ from askwise import storage
 from askwise.errors import Conflict, Refused
 from askwise.storage import KINDS, Event, Record, StudyNotFound, open_record
 
+Opened = Callable[..., Record]
+"""Opens a record, and closes it at the end of the test."""
+
 _NASTY = {"\x00\ud800é": [True, 1, 1.0, -0.0, 5e-324, 0.1, None, 2**100], "": {"\n": "\u2028"}}
 _NOT_JSON = [
     ({"a": [0, float("nan")]}, "body['a'][1] must be finite; got nan. Write None"),
@@ -52,17 +55,11 @@ class RecordContract:
         assert record.events(after=2) == []
         assert (record.name, record.settings) == ("coffee", {"seed": 1})
 
-    def test_bodies_survive_exactly(self, record: Record) -> None:
+    def test_events_of_every_kind_survive_exactly(self, record: Record) -> None:
         """True is not 1, 1 is not 1.0, 0.0 is not -0.0, and any character may occur."""
-        returned = record.append("amended", 7, _NASTY, expected=0, at=1.5)
-        (read,) = record.events()
-        assert repr(returned) == repr(read) == repr(Event(1, "amended", 7, 1.5, _NASTY))
-
-    def test_every_kind_can_be_written(self, record: Record) -> None:
-        """All kinds of events."""
-        for number, kind in enumerate(KINDS):
-            record.append(kind, number, {}, expected=number)
-        assert tuple(event.kind for event in record.events()) == KINDS
+        written = [Event(n, kind, n, 1.5, _NASTY) for n, kind in enumerate(KINDS, 1)]
+        returned = [record.append(e.kind, e.number, _NASTY, expected=e.number - 1, at=1.5) for e in written]
+        assert repr(returned) == repr(record.events()) == repr(written)
 
     def test_changing_a_body_changes_no_event(self, record: Record) -> None:
         """Neither the one that was given nor one that was returned."""
@@ -142,23 +139,23 @@ class StorageContract(RecordContract):
         raise NotImplementedError
 
     @pytest.fixture
-    def opened(self, request: pytest.FixtureRequest) -> Callable[..., Record]:
+    def opened(self, request: pytest.FixtureRequest) -> Opened:
         """Opens records, and closes them at the end."""
         stack = ExitStack()
         request.addfinalizer(stack.close)  # noqa: PT021 - jaxtyping hides that a function is a generator
         return lambda *arguments: stack.enter_context(closing(open_record(*arguments)))
 
     @pytest.fixture
-    def record(self, address: str, opened: Callable[..., Record]) -> Record:
+    def record(self, address: str, opened: Opened) -> Record:
         """A record without events."""
         return opened(address, "coffee", {"seed": 1})
 
-    def test_settings_survive_exactly(self, address: str, opened: Callable[..., Record]) -> None:
+    def test_settings_survive_exactly(self, address: str, opened: Opened) -> None:
         """As bodies do."""
         opened(address, "x", _NASTY)
         assert repr(opened(address, "x", None).settings) == repr(_NASTY)
 
-    def test_a_study_outlives_its_record(self, address: str, opened: Callable[..., Record]) -> None:
+    def test_a_study_outlives_its_record(self, address: str, opened: Opened) -> None:
         """With the settings that it was created with."""
         with closing(open_record(address, "coffee", {"seed": 1})) as record:
             event = record.append("asked", 0, {}, expected=0)
@@ -167,26 +164,24 @@ class StorageContract(RecordContract):
         assert again.events() == [event]
         assert opened(address, "coffee", None).events() == [event]
 
-    def test_studies_of_one_storage_do_not_meet(self, address: str, opened: Callable[..., Record]) -> None:
+    def test_studies_of_one_storage_do_not_meet(self, address: str, opened: Opened) -> None:
         """Each has its own events."""
-        first, second = opened(address, "b", {}), opened(address, "a", {})
-        first.append("asked", 0, {}, expected=0)
-        second.append("asked", 0, {}, expected=0)
+        records = opened(address, "b", {}), opened(address, "a", {})
+        for record in records:
+            record.append("asked", 0, {}, expected=0)
         assert storage.names(address) == ["a", "b"]
-        assert len(first.events()) == len(second.events()) == 1
+        assert [len(record.events()) for record in records] == [1, 1]
 
     def test_a_missing_study_is_refused_with_the_names_of_the_others(
-        self, address: str, opened: Callable[..., Record]
+        self, address: str, opened: Opened
     ) -> None:
         """And nothing is made by looking for it."""
-        assert storage.names(address) == []
-        with pytest.raises(StudyNotFound, match=r"name must be a study in .*; got 'c'. Studies there: none."):
-            open_record(address, "c", None)
-        opened(address, "b", {})
-        opened(address, "a", {})
-        with pytest.raises(StudyNotFound, match=r"got 'c'. Studies there: 'a', 'b'."):
-            open_record(address, "c", None)
-        assert storage.names(address) == ["a", "b"]
+        for name, there in (("b", "none"), ("a", "'b'"), ("d", "'a', 'b'")):
+            refusal = rf"^name must be a study in .*; got 'c'. Studies there: {there}\."
+            with pytest.raises(StudyNotFound, match=refusal):
+                open_record(address, "c", None)
+            opened(address, name, {})
+        assert storage.names(address) == ["a", "b", "d"]
 
     def test_a_closed_record_says_so(self, address: str) -> None:
         """Closing it twice does no harm."""
@@ -196,7 +191,7 @@ class StorageContract(RecordContract):
         with pytest.raises(Refused, match=r"record must be open; got one that was closed. Open the study"):
             record.events()
 
-    def test_two_records_of_a_study_see_each_other(self, address: str, opened: Callable[..., Record]) -> None:
+    def test_two_records_of_a_study_see_each_other(self, address: str, opened: Opened) -> None:
         """Whoever is late gets a Conflict."""
         first, second = opened(address, "coffee", {}), opened(address, "coffee", {})
         event = first.append("asked", 0, {}, expected=0)
@@ -206,7 +201,7 @@ class StorageContract(RecordContract):
         answer = second.append("answered", 0, {}, expected=1)
         assert first.events(after=1) == [answer]
 
-    def test_events_can_be_read_while_others_write(self, address: str, opened: Callable[..., Record]) -> None:
+    def test_events_can_be_read_while_others_write(self, address: str, opened: Opened) -> None:
         """What is read is always a beginning of what is written."""
         writer, reader = opened(address, "coffee", {}), opened(address, "coffee", {})
 
@@ -226,13 +221,11 @@ class StorageContract(RecordContract):
         assert len(set(seen)) > 2
         assert len(reader.events()) == 60
 
-    def test_it_says_where_it_is_and_whether_it_works(
-        self, address: str, opened: Callable[..., Record]
-    ) -> None:
+    def test_it_says_where_it_is_and_whether_it_works(self, address: str, opened: Opened) -> None:
         """For people, and for `askwise doctor`."""
         opened(address, "coffee", {})
-        assert storage.shown(address)
         findings = list(storage.findings(address))
+        assert storage.shown(address)
         assert findings
         assert all(finding.ok for finding in findings)
 
