@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from askwise.study.config import load as load
     from askwise.study.config import template as template
     from askwise.study.feedback import FEEDBACKS as FEEDBACKS
-    from askwise.study.feedback import Feedback as Feedback
     from askwise.study.plan import Plan as Plan
     from askwise.study.questions import Model as Model
     from askwise.study.questions import Situation as Situation
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from askwise.study.recommendation import best as best
     from askwise.study.recommendation import outlook as outlook
     from askwise.study.recommendation import probability_of_best as probability_of_best
-    from askwise.study.replay import Replayed as Replayed
     from askwise.study.simulation import Checkpoint as Checkpoint
     from askwise.study.simulation import Simulation as Simulation
     from askwise.study.simulation import conclusion as conclusion
@@ -44,11 +42,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "answers": ("Answer", "Preference", "Tie", "Verdict", "YesNo", "labels"),
     "config": ("Config", "load", "template"),
-    "feedback": ("FEEDBACKS", "Feedback"),
+    "feedback": ("FEEDBACKS",),
     "plan": ("Plan",),
     "questions": ("Model", "Situation", "next_question"),
     "recommendation": ("Best", "Outlook", "best", "outlook", "probability_of_best"),
-    "replay": ("Replayed",),
     "simulation": ("Checkpoint", "Simulation", "conclusion", "simulated"),
     "state": ("Answered", "Entry", "State"),
     "study": ("Question", "Status", "Study"),

@@ -1,7 +1,5 @@
-"""A study as a TOML file: read with errors that name the line, written, and a template to fill in."""
+"""A study as a TOML file: read with errors that name the line, and a template to fill in."""
 
-import json
-import re
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -10,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from askwise import plugins
 from askwise.errors import NotFound, Refused
-from askwise.rules.asks import Asks
 from askwise.study.feedback import FEEDBACKS
 from askwise.study.toml import Tables
 
@@ -55,6 +52,8 @@ def load(source: str | Path) -> Config:
     >>> load('[study]\\nname = "hall"\\n[space.gain]\\ntype = "real"\\nlow = 0\\nhigh = 40').space
     Space(gain=Real(0, 40))
     """
+    from askwise.rules import parse
+
     is_text = isinstance(source, str) and "\n" in source
     file = Tables.read(str(source) if is_text else _content(Path(source)))
     for key in file.content:
@@ -67,50 +66,16 @@ def load(source: str | Path) -> Config:
         raise Refused("name", "be given", "none", 'Add name = "..." under [study].', file.at("study"))
     study.setdefault("question", FEEDBACKS[study.get("feedback", Config.feedback)].question)
     imports = tuple(study.pop("import", ()))
-    for module in imports:
-        try:
+    with file.placing("study", "import"):
+        for module in imports:
             plugins.use(module, None if is_text else Path(source).absolute().parent)
-        except Refused as error:
-            raise error.at(file.at("study", "import")) from None
     config = Config(space=_space(file, study.pop("constraints", [])), imports=imports, **study)
-    _check_plan(file, config)
-    return config
-
-
-def dumps(config: Config) -> str:
-    """The config as TOML, which :func:`load` reads back."""
-    lines = ["[study]"]
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if field.name != "space" and value is not None and value != ():
-            lines.append(f"{_RENAMED.get(field.name, field.name)} = {_toml(value)}")
-    if config.space.constraints:
-        lines.append(f"constraints = {_toml(config.space.constraints)}")
-    for name, settings in config.space.to_dict()["parameters"]:
-        lines += [
-            "",
-            f"[space.{_key(name)}]",
-            *(f"{key} = {_toml(value)}" for key, value in settings.items()),
-        ]
-    return "\n".join(lines) + "\n"
-
-
-_RENAMED = {"imports": "import"}  # which is no name in Python
-
-
-def _check_plan(file: Tables, config: Config) -> None:
-    """Refuse what no study can be created with."""
-    from askwise.rules import parse
-
-    try:
+    with file.placing("study", "rule"):
         if config.rule is not None:
             parse(config.rule)
-    except Refused as error:
-        raise error.at(file.at("study", "rule")) from None
-    try:
+    with file.placing("study"):
         config.plan()
-    except Refused as error:
-        raise error.at(file.at("study", error.what)) from None
+    return config
 
 
 def _content(path: Path) -> str:
@@ -136,38 +101,34 @@ def _is(what: str, example: str, fits: Callable[[Any], bool]) -> Check:
     return check
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _of(*kinds: type) -> Callable[[Any], bool]:
+    """Whether a value is of one of these types; true and false are no numbers."""
+    return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+def _list_of(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(_of(*kinds), value))
 
 
-_TEXT = _is("text in quotes", '"..."', lambda value: isinstance(value, str))
-_WHOLE = _is("a whole number", "3", lambda value: isinstance(value, int) and not isinstance(value, bool))
-_NUMBER = _is("a number", "2.5", _is_number)
+_TEXT = _is("text in quotes", '"..."', _of(str))
+_WHOLE, _NUMBER = _is("a whole number", "3", _of(int)), _is("a number", "2.5", _of(int, float))
 _STUDY: dict[str, Check] = {
     **dict.fromkeys(("name", "question", "rule", "storage", "kernel"), _TEXT),
     **dict.fromkeys(("seed", "size", "initial"), _WHOLE),
-    "feedback": _is("'binary', 'duel' or 'batch'", '"duel"', lambda value: value in list(Asks)),
+    "feedback": _is("'binary', 'duel' or 'batch'", '"duel"', lambda value: value in [*FEEDBACKS]),
     "expires": _NUMBER,
-    "constraints": _is("a list of texts", '["a + b <= 10"]', _is_texts),
-    "import": _is("a list of modules", '["my_rules"]', _is_texts),
+    "constraints": _is("a list of texts", '["a + b <= 10"]', _list_of(str)),
+    "import": _is("a list of modules", '["my_rules"]', _list_of(str)),
 }
-_PLAIN = str | int | float | bool
+_PLAIN = (str, int, float, bool)
 _BY_TYPE: dict[object, Check] = {
     str: _TEXT,
     int: _WHOLE,
     float | int: _NUMBER,
     float | int | None: _NUMBER,
-    bool: _is("true or false", "true", lambda value: isinstance(value, bool)),
-    _PLAIN: _is("text, a number, true or false", "3", lambda value: isinstance(value, _PLAIN)),
-    Sequence[Any]: _is(
-        "a list of texts, numbers, true or false",
-        '["a", "b"]',
-        lambda value: isinstance(value, list) and all(isinstance(part, _PLAIN) for part in value),
-    ),
+    bool: _is("true or false", "true", _of(bool)),
+    str | int | float | bool: _is("text, a number, true or false", "3", _of(*_PLAIN)),
+    Sequence[Any]: _is("a list of texts, numbers, true or false", '["a", "b"]', _list_of(*_PLAIN)),
 }
 """What a key of a parameter must be, by the type of the field."""
 
@@ -176,14 +137,10 @@ def _space(file: Tables, constraints: list[str]) -> "askwise.space.Space":
     from askwise.space import Space
 
     parameters = {name: _parameter(file, name) for name in file.table("space")}
-    try:
+    with file.placing("space"):
         space = Space(**parameters)
-    except Refused as error:
-        raise error.at(file.at("space")) from None
-    try:
+    with file.placing("study", "constraints"):
         return space.where(*constraints) if constraints else space
-    except Refused as error:
-        raise error.at(file.at("study", "constraints")) from None
 
 
 def _parameter(file: Tables, name: str) -> "askwise.space.Parameter":
@@ -193,41 +150,23 @@ def _parameter(file: Tables, name: str) -> "askwise.space.Parameter":
     try:
         kind = Parameter.of_kind(settings.get("type"))
     except Refused as error:
-        raise Refused(
-            f"type of {name}", error.expected, error.got, 'Write type = "real", say.', file.at(*path, "type")
-        ) from None
-    known = {"type": str, **typing.get_type_hints(kind)}
-    keys = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+        what, advice = f"type of {name}", 'Write type = "real", say.'
+        raise Refused(what, error.expected, error.got, advice, file.at(*path, "type")) from None
+    types = {"type": str, **typing.get_type_hints(kind)}
+    known = [*(field.name for field in fields(kind)), "type"]  # type: ignore[arg-type]
     for key, value in settings.items():
-        file.check_known(path, key, [*keys, "type"])
-        if known[key] in _BY_TYPE:
-            _BY_TYPE[known[key]](file.at(*path, key), key, value)
-    try:
+        file.check_known(path, key, known)
+        if types[key] in _BY_TYPE:
+            _BY_TYPE[types[key]](file.at(*path, key), key, value)
+    with file.placing(*path):
         return Parameter.from_dict(settings)
-    except Refused as error:
-        raise error.at(file.at(*path, error.what)) from None
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, str):
-        # JSON leaves one character as it is that TOML wants escaped
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    return str(value).lower() if isinstance(value, bool) else repr(value)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
 
 
 def template(feedback: str = "duel") -> str:
     """A commented file to start from, which describes a small study."""
     kind = FEEDBACKS[feedback]
-    size = f"size = {kind.size}\n" if kind.asks is Asks.BATCH else ""
-    return _TEMPLATE.format(
-        feedback=feedback, question=kind.question, rule=kind.rule, size=size, initial=kind.initial
-    )
+    size = f"size = {kind.size}\n" if len(kind.sizes) > 1 else ""
+    return _TEMPLATE.format(feedback=feedback, kind=kind, size=size)
 
 
 _TEMPLATE = """\
@@ -237,7 +176,7 @@ _TEMPLATE = """\
 name = "my study"
 
 # What people are asked.
-question = "{question}"
+question = "{kind.question}"
 
 # "binary": did it work?  "duel": which of two is better?  "batch": compare several (size = how many).
 feedback = "{feedback}"
@@ -246,8 +185,8 @@ feedback = "{feedback}"
 storage = "sqlite:///study.db"
 
 # How questions are chosen, and how many of the first ones at random.
-# rule = "{rule}"
-# initial = {initial}
+# rule = "{kind.rule}"
+# initial = {kind.initial}
 
 # Equal seeds and equal answers give equal questions.
 # seed = 0

@@ -1,4 +1,4 @@
-"""The record of a study and the state that follows from it, kept in agreement."""
+"""The record of a study and the state folded from it, kept in agreement."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,7 @@ class Ledger:
         return bool(events)
 
     def add(self, kind: str, question: int, body: dict[str, Any]) -> bool:
-        """Whether the event was recorded; if not, the record had moved on, and is known now."""
+        """Whether the event was recorded; if not, others had written, and their events are known now."""
         try:
             event = self.record.append(kind, question, body, expected=self.state.last)
         except Conflict:
@@ -40,8 +40,8 @@ class Ledger:
     def change(self, kind: str, question: int, body: dict[str, Any], wanted: Callable[[Entry], bool]) -> None:
         """Record an event about a question, as long as it is wanted; ``wanted`` may raise to refuse it.
 
-        What is known here decides, without looking at the record first: if others have written, the event
-        is not recorded, and nothing is refused or left out before that is known too.
+        It is decided by what is known here, without reading the record first.  If others have written, the
+        event is not recorded; before anything is refused or skipped, their events are read.
         """
         while True:
             try:

@@ -3,23 +3,13 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import torch
 from gpytorch.kernels import Kernel
 
-from askwise import plugins
+from askwise import model, plugins
 from askwise.errors import NotFound, Refused, WrongType
-from askwise.model import (
-    Data,
-    Stationary,
-    covariance,
-    expected_kernel,
-    expected_length,
-    infer,
-    kernel,
-    kernel_home,
-)
 from askwise.rules import Rule, parse
 from askwise.space import Space
 from askwise.study.feedback import Feedback, feedback_of
@@ -80,7 +70,7 @@ class Plan:
         """The plan as JSON, which :meth:`from_dict` reads back."""
         homes = plugins.home_of(type(self.rule), *map(type, self.space.parameters.values()))
         if isinstance(self.kernel, str):
-            homes = sorted({*homes, *kernel_home(self.kernel)})
+            homes = sorted({*homes, *model.kernel_home(self.kernel)})
         return {
             "space": self.space.to_dict(),
             "feedback": self.feedback,
@@ -99,7 +89,7 @@ class Plan:
         homes = given.pop("imports", [])
         if isinstance(given["kernel"], Mapping):
             spelled = given["kernel"]
-            given["kernel"] = kernel(spelled["name"], spelled["lengthscale"], spelled["outputscale"])
+            given["kernel"] = model.kernel(spelled["name"], spelled["lengthscale"], spelled["outputscale"])
         try:
             return cls.checked(Space.from_dict(given.pop("space")), **given)
         except NotFound as error:
@@ -113,9 +103,14 @@ class Plan:
         """The kernel to expect of this space, with priors on its parameters."""
         assert isinstance(self.kernel, str)
         names = self.space.owners
-        length = expected_length(len(set(names)))
+        length = model.expected_length(len(set(names)))
         one_hot = [self.space.parameters[name].one_hot for name in names]
-        return expected_kernel(self.kernel, [_ONE_HOT_LENGTH if hot else length for hot in one_hot])
+        return model.expected_kernel(self.kernel, [_ONE_HOT_LENGTH if hot else length for hot in one_hot])
+
+
+def no_answers(d: int) -> model.Data:
+    """The data of a study in which nothing has been answered yet."""
+    return model.Data.binary(torch.empty(0, d, dtype=torch.float64), torch.empty(0))
 
 
 def _checked_rule(rule: object, kind: Feedback) -> Rule:
@@ -124,9 +119,8 @@ def _checked_rule(rule: object, kind: Feedback) -> Rule:
     chosen = parse(rule) if isinstance(rule, str) else rule
     if kind.asks not in chosen.asks:
         kinds = ", ".join(sorted(chosen.asks))
-        raise Refused(
-            "rule", f"ask {kind.asks} questions", f"{chosen}, which asks {kinds}", "Choose another."
-        )
+        got = f"{chosen}, which asks {kinds}"
+        raise Refused("rule", f"ask {kind.asks} questions", got, "Choose another.")
     return chosen
 
 
@@ -134,9 +128,9 @@ def _checked_kernel(given: object, d: int) -> Kernel | str:
     if not isinstance(given, str | Kernel):
         raise WrongType("kernel", "be a GPyTorch kernel or a name", repr(given), "Write 'matern52', say.")
     if isinstance(given, str):
-        kernel(given)
+        model.kernel(given)
     else:
-        infer(Data.binary(torch.empty(0, d, dtype=torch.float64), torch.empty(0)), given)
+        model.infer(no_answers(d), given)
     return given
 
 
@@ -147,28 +141,18 @@ def _whole(name: str, value: object, lowest: int | None) -> int:
     return value
 
 
-def _checked_seconds(value: object) -> float | int | None:
-    if value is None:
-        return None
+def _checked_seconds(value: Any) -> float | int | None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < cast(float, value) < math.inf:
-        expected = "be a positive number of seconds"
-        raise Refused("expires", expected, repr(value), "Leave it out to wait.")
-    return cast(float, value)
+    if value is not None and not (number and 0 < value < math.inf):
+        raise Refused("expires", "be a positive number of seconds", repr(value), "Leave it out to wait.")
+    return value
 
 
 def _spelled(given: Kernel) -> dict[str, Any]:
     """A kernel of the three that are built in, as JSON."""
-    prior = covariance(given)
-    if not isinstance(prior, Stationary) or given.batch_shape:
-        raise Refused(
-            "kernel",
-            "be a name or of the kind that askwise.kernel makes, to be stored",
-            repr(given),
-            "Use one of these, or keep the study in memory.",
-        )
-    return {
-        "name": prior.name,
-        "lengthscale": prior.lengthscale.flatten().tolist(),
-        "outputscale": prior.outputscale.item(),
-    }
+    prior = model.covariance(given)
+    if not isinstance(prior, model.Stationary) or given.batch_shape:
+        expected = "be a name or of the kind that askwise.kernel makes, to be stored"
+        raise Refused("kernel", expected, repr(given), "Use one of these, or keep the study in memory.")
+    length, variance = prior.lengthscale.flatten().tolist(), prior.outputscale.item()
+    return {"name": prior.name, "lengthscale": length, "outputscale": variance}

@@ -1,4 +1,4 @@
-"""Queries computed while a person thinks: one for each answer that may come."""
+"""Queries computed while a person thinks: one for each likely answer."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -10,10 +10,9 @@ T = TypeVar("T")
 
 
 class Prefetch(Generic[Key, T]):
-    """Values of a pure function, computed by a thread of their own before they are needed.
+    """Values of a pure function, computed by a background thread before they are needed.
 
-    A value is found by everything it depends on, so a stale one is never returned; only the clock tells
-    whether it was computed ahead.
+    The key is everything that a value depends on, so a stale one is never returned.
     """
 
     def __init__(self, compute: Callable[[Key], T]) -> None:
@@ -25,7 +24,7 @@ class Prefetch(Generic[Key, T]):
         self._closed = False
 
     def expect(self, keys: Iterable[Key]) -> None:
-        """Begin to compute these, in order, and drop all others."""
+        """Start to compute these, in order, and drop all others."""
         wanted = list(keys)
         with self._lock:
             for key in [key for key in self._found if key not in wanted]:
@@ -35,10 +34,10 @@ class Prefetch(Generic[Key, T]):
                     self._found[key] = self._pool.submit(self._compute, key)
 
     def get(self, key: Key) -> T:
-        """The value, which may be there already; what failed ahead of time is tried again."""
+        """The value, which may have been computed already; if that failed, it is tried again."""
         with self._lock:
             future = self._found.get(key)
-        # one that has not begun waits behind others, which may be needless by now
+        # one that has not started waits behind others that may not be needed any more
         if future is None or future.cancel() or future.exception() is not None:
             return self._compute(key)
         return future.result()

@@ -1,7 +1,7 @@
 """The next query of a study, as a function of everything it depends on.
 
-So an interrupted study goes on as if it had not been, a query can be computed while the answer before it is
-awaited, and a record can be checked question by question.
+So an interrupted study goes on as if nothing had happened, a query can be computed before the previous answer
+arrives, and a record can be checked question by question.
 """
 
 import functools
@@ -21,24 +21,21 @@ from askwise.model import (
     Belief,
     Data,
     away_from_pending,
+    fit,
     infer,
     kernel,
-    learned_kernel,
     refit_count,
     with_fitted_margin,
 )
 from askwise.numerics import generator, one_thread
 from askwise.rules import parse
 from askwise.space import Domain, Setting
-from askwise.study.plan import Plan
+from askwise.storage import Event
+from askwise.study.plan import Plan, no_answers
 from askwise.study.state import Answered, State, as_text
 
-_WEIGHTS = (
-    1.0,
-    4.0,
-    16.0,
-    64.0,
-)  # answers that a pending query counts for, until the next one differs from it
+# answers that a pending query counts for, until the next one differs from it
+_WEIGHTS = (1.0, 4.0, 16.0, 64.0)
 _SAME = 1e-3  # queries closer than this in every coordinate are the same
 _BLOCKS = 64  # blocks of Sobol points in which to look for feasible ones
 _SPARE = 64  # settings to choose from where one would repeat
@@ -51,7 +48,7 @@ class Situation:
     number: int
     answers: tuple[Answered, ...]
     pending: tuple[str, ...] = ()
-    """Members of each question that somebody is thinking about, as JSON."""
+    """Members of each pending question, as JSON."""
     context: str = "null"
 
     @classmethod
@@ -63,10 +60,10 @@ class Situation:
 
 
 class Model:
-    """The posterior after answers: a function of these and of the plan, which remembers only its results.
+    """The posterior given answers: a pure function of these and of the plan, with a cache.
 
-    A kernel to be learned is learned from the first answers, as many as the refit schedule says; so most
-    queries are spared that, and none depends on what was asked before in this process.
+    A kernel is learned from the first answers only, as many as the refit schedule says: so most queries do
+    not have to wait for that, and none depends on what this process was asked before.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -75,10 +72,10 @@ class Model:
         self.data = functools.lru_cache(maxsize=8)(self._data)
         self.belief = functools.lru_cache(maxsize=4)(self._belief)
         self._learned = functools.lru_cache(maxsize=16)(self._learn)
-        self._points = functools.lru_cache(maxsize=4096)(self._points_of)
+        self._shown = functools.lru_cache(maxsize=4096)(lambda answered: self.points(answered.options))
 
     def prepared(self, answers: tuple[Answered, ...]) -> tuple[Data, Kernel]:
-        """The answers as rows, and the prior under which to take them."""
+        """The answers as rows, and the prior for them."""
         prior, margin = self._learned(answers[: refit_count(len(answers))])
         data = self.data(answers)
         return data.with_margin(margin) if data.has_ties and margin > 0 else data, prior
@@ -91,16 +88,15 @@ class Model:
         """Settings as points of the unit cube."""
         return torch.stack([self.plan.space.unit(setting) for setting in settings])
 
-    def _points_of(self, answered: Answered) -> Float[Tensor, "m d"]:
-        return self.points(answered.options)
-
     def _data(self, answers: tuple[Answered, ...]) -> Data:
-        """The answers as rows; alike ones together, since adding data is slow."""
-        data = Data.binary(torch.empty(0, self.plan.space.d, dtype=torch.float64), torch.empty(0))
-        for (kind, *_), run in groupby(answers, key=_alike):
-            own = list(run)
-            points = torch.stack([self._points(one) for one in own])
-            data = data + kind.rows(points, [one.answer for one in own])
+        """The answers as rows; those of one kind in a row together, since adding data is slow."""
+        data = no_answers(self.plan.space.d)
+        for _, run in groupby(
+            answers, key=lambda one: (type(one.answer), len(one.options), one.answer.shape)
+        ):
+            together = list(run)
+            given = [one.answer for one in together]
+            data = data + given[0].rows(torch.stack([self._shown(one) for one in together]), given)
         return data
 
     @one_thread()
@@ -109,15 +105,11 @@ class Model:
         prior = given if isinstance(given, Kernel) else self.plan.expected_kernel()
         data = with_fitted_margin(self.data(answers), prior)
         margin = data.margin.item()
-        return (given if isinstance(given, Kernel) else learned_kernel(data, prior)), margin
+        return (given if isinstance(given, Kernel) else fit(data, prior).kernel), margin
 
     @one_thread()
     def _belief(self, answers: tuple[Answered, ...]) -> Belief:
         return infer(*self.prepared(answers))
-
-
-def _alike(one: Answered) -> tuple[Any, ...]:
-    return type(one.answer), len(one.options), one.answer.shape
 
 
 @one_thread()
@@ -128,6 +120,28 @@ def next_question(model: Model, situation: Situation) -> tuple[list[dict[str, An
     shuffle = generator("askwise study", plan.seed, situation.number, "order")
     order = torch.randperm(len(members), generator=shuffle).tolist()
     return [members[member] for member in order], order
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A question of the record beside the one that follows from the record."""
+
+    id: int
+    asked: list[dict[str, Any]]
+    again: list[dict[str, Any]]
+    equal: bool
+
+
+def replayed(plan: Plan, events: Sequence[Event]) -> list[Replayed]:
+    """Every question that the study chose, by number, derived again from what was known when it was asked."""
+    model, found = Model(plan), []
+    for number, entry in sorted(State.after(events).entries.items()):
+        if entry.seen is not None:
+            then = State.after(events[: entry.seen])
+            options, order = next_question(model, Situation.of(then, entry.context))
+            equal = options == list(entry.options) and tuple(order) == entry.order
+            found.append(Replayed(number, [dict(option) for option in entry.options], options, equal))
+    return found
 
 
 def _query(model: Model, situation: Situation) -> Float[Tensor, "m d"]:
@@ -153,7 +167,7 @@ def _query(model: Model, situation: Situation) -> Float[Tensor, "m d"]:
 
 
 def _pending_rows(queries: Sequence[Float[Tensor, "m d"]]) -> Data:
-    """Rows that the answers to pending queries will be about: each option, or the first beside each other."""
+    """Rows that answers to pending queries will be about: each setting, or the first against each other."""
     if len(queries[0]) == 1:
         return Data.binary(torch.cat(list(queries)), torch.ones(len(queries)))
     duels = [torch.stack([points[0], other]) for points in queries for other in points[1:]]
@@ -164,16 +178,13 @@ def _space_filling(
     plan: Plan, number: int, domain: Domain | None, pending: Sequence[Tensor]
 ) -> Float[Tensor, "m d"]:
     """The next settings of a scrambled Sobol sequence, which finds a small region that works sooner than
-    independent draws do.
-
-    In a small space the same may come again: then those after it are taken, as long as there are others.
-    """
+    independent draws do; in a small space without repetitions, as long as there are other settings."""
     settings = _sequence(plan, (number + 1) * plan.size + _SPARE, domain)
     first = number * plan.size
     if len(settings) < first + plan.size:  # hardly anything is feasible
         source, rule = generator("askwise study", plan.seed, number), parse("random")
-        nothing = Data.binary(torch.empty(0, plan.space.d, dtype=torch.float64), torch.empty(0))
-        return next_query(nothing, rule, kernel("matern52"), plan.size, source, domain=domain).points
+        nothing, prior = no_answers(plan.space.d), kernel("matern52")
+        return next_query(nothing, rule, prior, plan.size, source, domain=domain).points
     for start in range(first, len(settings) - plan.size + 1):
         query = _different(settings[start:], plan.size)
         if len(query) == plan.size and not any(_is_same(query, other) for other in pending):

@@ -1,4 +1,4 @@
-"""Which setting to use, what another answer would bring, and when to stop."""
+"""Which setting to use, how much one more answer is expected to improve it, and when to stop."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,7 @@ _FEW = 5  # answers per parameter, below which a learned kernel is mostly a gues
 
 @dataclass(frozen=True)
 class Best:
-    """The recommended setting, and how sure that is."""
+    """The recommended setting, and how certain it is."""
 
     params: dict[str, Any]
     mean: float
@@ -30,9 +30,7 @@ class Best:
     """Posterior standard deviation of f there."""
     probability: float
     """That it succeeds (yes/no), or that it is preferred to the reference or else to a random setting.
-
-    For yes/no studies with a reference: that it is more likely to succeed than the reference.
-    """
+    For yes/no studies with a reference: that it is more likely to succeed than the reference."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Outlook:
     gain: float
     """Expected gain: by how much the next answer is expected to improve the recommended setting."""
     regret: float
-    """Expected regret: by how much the best of 1,024 settings all over the space is expected to be better."""
+    """Expected regret: by how much the best of 1,024 space-filling settings is expected to be better."""
     rate: float
     """Duels: how often the best of them would be preferred to the recommended one.  Yes/no: by how much
     more often it would succeed."""
@@ -69,7 +67,7 @@ def best(belief: Belief, plan: Plan, domain: Domain | None, reference: Tensor | 
 def outlook(
     belief: Belief, plan: Plan, kernel: Kernel, domain: Domain | None, query: Float[Tensor, "m d"]
 ) -> Outlook:
-    """What is left to gain, by this query and altogether."""
+    """What is left to gain, by this query and in total."""
     search = _search(belief, plan, domain)
     point = plan.kind.champion(search, belief)
     source = generator("askwise study", plan.seed, "outlook")
@@ -97,7 +95,7 @@ def _expected_gain(belief: Belief, plan: Plan, kernel: Kernel, search: Search, p
 
 
 def hint(plan: Plan, answers: int, look: Outlook | None) -> str:
-    """Whether to go on, in words, with what that rests on."""
+    """Whether to go on, in words, and why."""
     if look is None and not plan.kind.compares and answers >= plan.initial:
         return "Go on: before anything can be said there must be a yes and a no."
     if look is None:

@@ -12,16 +12,15 @@ from gpytorch.priors import LogNormalPrior
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Data, infer, paths
+from askwise.model import infer, paths
 from askwise.numerics import generator, ndtr
 from askwise.search import Search
 from askwise.study.answers import Answer
-from askwise.study.plan import Plan
+from askwise.study.plan import Plan, no_answers
 from askwise.study.study import Question, Study
 
-_EVERY = 10
-_CROWD = 1024
-_MOST = 0.9  # of the users, in the sentence at the end
+_EVERY, _CROWD = 10, 1024  # answers between checkpoints, and settings over which the average is taken
+_MOST = 0.9  # share of users in the conclusion
 
 
 @dataclass(frozen=True)
@@ -46,20 +45,19 @@ class Checkpoint:
 
     answers: int
     share: list[float]
-    """Way from the average setting (0) to the user's best (1)."""
+    """Where it lies between the average setting (0) and the user's best (1)."""
     chance: list[float]
-    """That the true best is preferred to it; in yes/no studies, that it works."""
+    """Probability that the true best is preferred to it; in yes/no studies, that it works."""
 
 
 class SimulatedUser:
-    """A user whose utility is a draw from the study's prior, and the answers that it leads to."""
+    """A user whose utility is a draw from the study's prior, and who answers accordingly."""
 
     def __init__(self, wanted: Simulation, user: int) -> None:
         """Draw the utility."""
         plan = wanted.plan
         self.plan, self._source = plan, generator("askwise simulate", wanted.seed, user)
-        nothing = Data.binary(torch.empty(0, plan.space.d, dtype=torch.float64), torch.empty(0))
-        belief = infer(nothing, _drawn_kernel(plan, self._source))
+        belief = infer(no_answers(plan.space.d), _drawn_kernel(plan, self._source))
         self._path = paths.draw(belief, 1, self._source)
         looking = generator("askwise simulate", wanted.seed, user, "best")
         self._search = Search.around(belief, looking, plan.space.domain(wanted.context))
@@ -68,12 +66,12 @@ class SimulatedUser:
     def best(self) -> float:
         """The highest utility."""
         found = self._search.argmax(self._path, draws=1)
-        return float(self._utilities(found.reshape(-1, self.plan.space.d)).max())
+        return float(self._path(found.reshape(-1, self.plan.space.d))[0].max())
 
     @functools.cached_property
     def average(self) -> float:
-        """What counts of a setting, averaged over all."""
-        return float(self._scaled(self._utilities(self._search.space_filling(_CROWD))).mean())
+        """Average of what counts over the space."""
+        return float(self._scaled(self._path(self._search.space_filling(_CROWD))[0]).mean())
 
     def answer(self, question: Question) -> Answer:
         """What this user answers."""
@@ -81,7 +79,7 @@ class SimulatedUser:
 
     def utilities(self, settings: list[dict[str, Any]]) -> Float[Tensor, " m"]:
         """How much this user likes settings, in units of the noise of an answer."""
-        return self._utilities(torch.stack([self.plan.space.unit(setting) for setting in settings]))
+        return self._path(torch.stack([self.plan.space.unit(setting) for setting in settings]))[0]
 
     def judged(self, setting: dict[str, Any]) -> tuple[float, float]:
         """Share and chance of a setting, as in :class:`Checkpoint`."""
@@ -91,9 +89,6 @@ class SimulatedUser:
         share = (reached - self.average) / (top - self.average)
         chance = float(ndtr(torch.tensor(best - utility))) if self.plan.kind.compares else reached
         return share, chance
-
-    def _utilities(self, points: Float[Tensor, "m d"]) -> Float[Tensor, " m"]:
-        return self._path(points)[0]
 
     def _scaled(self, utilities: Tensor) -> Tensor:
         """What counts: the success rate in yes/no studies, else the utility itself."""
@@ -113,16 +108,14 @@ def _drawn_kernel(plan: Plan, source: torch.Generator) -> Kernel:
 
 
 def simulated(wanted: Simulation, step: Callable[[], None] = lambda: None) -> list[Checkpoint]:
-    """How all users fare, at each checkpoint; ``step`` is called after every answer."""
-    users = [_course(wanted, user, step) for user in range(wanted.users)]
-    return [
-        Checkpoint(count, [course[k][0] for course in users], [course[k][1] for course in users])
-        for k, count in enumerate(wanted.checkpoints)
-    ]
+    """How good the recommended settings of all users are; ``step`` is called after every answer."""
+    users = [_one_user(wanted, user, step) for user in range(wanted.users)]
+    judged = zip(wanted.checkpoints, zip(*users, strict=True), strict=True)
+    return [Checkpoint(count, [one[0] for one in all_], [one[1] for one in all_]) for count, all_ in judged]
 
 
-def _course(wanted: Simulation, user: int, step: Callable[[], None]) -> list[tuple[float, float]]:
-    """How one user's recommended setting is judged at each checkpoint."""
+def _one_user(wanted: Simulation, user: int, step: Callable[[], None]) -> list[tuple[float, float]]:
+    """How good the recommended setting of one user is at each checkpoint."""
     person, judged = SimulatedUser(wanted, user), []
     study = Study.of(replace(wanted.plan, seed=wanted.plan.seed + user, expires=None))
     for count in range(1, wanted.answers + 1):
@@ -135,7 +128,7 @@ def _course(wanted: Simulation, user: int, step: Callable[[], None]) -> list[tup
 
 
 def conclusion(last: Checkpoint) -> str:
-    """What nine in ten users get, in a sentence."""
+    """What nine in ten users reach, in a sentence."""
     users = len(last.share)
     most = math.ceil(_MOST * users)
     reached = sorted(last.share, reverse=True)[most - 1]

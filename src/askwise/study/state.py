@@ -2,16 +2,26 @@
 
 import functools
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from askwise.errors import Refused
+from askwise.errors import Conflict, Refused
 from askwise.space import Setting
 from askwise.storage import Event
 from askwise.study.answers import Answer
 
 EntryStatus = Literal["open", "expired", "answered", "skipped", "voided"]
+_STATUS: dict[str, EntryStatus] = {status: status for status in get_args(EntryStatus)}
+_STATUS |= {"asked": "open", "again": "open", "amended": "answered"}
+"""What a question is after an event of each kind."""
+_BEFORE: dict[str, tuple[tuple[EntryStatus, ...], str, str]] = {
+    "answered": (("open", "expired"), "be open to be answered", "Use amend to change an answer."),
+    "skipped": (("open", "expired"), "be open to be skipped", "Use void to withdraw an answer."),
+    "expired": (("open",), "be open to expire", "Only what has no answer can."),
+    "amended": (("answered", "skipped", "voided"), "have an answer to amend", "Use tell to answer it."),
+}
+"""What a question must be before an event of this kind: its status, the same in words, and advice."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,17 @@ class Entry:
         """The options in the order of the rule's query."""
         return [self.options[self.order.index(member)] for member in range(len(self.order))]
 
+    def allows(self, kind: str, answer: Answer | None = None) -> bool:
+        """Whether an event of this kind would change anything; one that must not happen is refused."""
+        if self.status == _STATUS[kind] and answer in (None, self.answer):
+            return False
+        statuses, expected, advice = _BEFORE.get(kind, ((self.status,), "", ""))
+        if self.status not in statuses:
+            answered = self.answer if self.status == "answered" else None
+            has = f"{self.status}: {answered.to_json()}" if answered else self.status
+            raise Conflict(f"question {self.id}", expected, f"one that is {has}", advice)
+        return True
+
     @functools.cached_property
     def answered(self) -> Answered:
         """The answer with what it is about."""
@@ -78,25 +99,9 @@ class State:
     def take(self, event: Event) -> None:
         """Fold in one event."""
         if event.number != self.last + 1:
-            raise Refused(
-                "event",
-                f"be number {self.last + 1}",
-                event.number,
-                "The record has a gap: restore it from a backup.",
-            )
-        body = event.body
-        if event.kind == "asked":
-            entry = _asked(event)
-        elif event.question in self.entries:
-            entry = replace(self.entries[event.question], **_CHANGES[event.kind](event, body))
-        else:
-            raise Refused(
-                "event",
-                "be about a question that was asked",
-                "one that was not",
-                "The record is damaged: restore it from a backup.",
-            )
-        self.entries[event.question] = entry
+            advice = "The record has a gap: restore it from a backup."
+            raise Refused("event", f"be number {self.last + 1}", event.number, advice)
+        self.entries[event.question] = _changed(self.entries.get(event.question), event)
         self.last = event.number
 
     def if_answered(self, question: int, answer: Answer) -> "State":
@@ -113,41 +118,21 @@ class State:
         return sum(entry.status == status for entry in self.entries.values())
 
 
-def _asked(event: Event) -> Entry:
-    body = event.body
-    given = "answer" in body  # asked and answered elsewhere
-    return Entry(
-        event.question,
-        tuple(body["options"]),
-        tuple(body["order"]),
-        body["participant"],
-        body["context"],
-        body["seen"],
-        event.at,
-        "answered" if given else "open",
-        Answer.from_json(body["answer"]) if given else None,
-        body.get("seconds"),
-    )
-
-
-Change = Callable[[Event, dict[str, Any]], dict[str, Any]]
-_CHANGES: dict[str, Change] = {
-    "again": lambda event, body: {
-        "status": "open",
-        "participant": body["participant"],
-        "asked": event.at,
-    },
-    "answered": lambda _, body: {
-        "status": "answered",
-        "answer": Answer.from_json(body["answer"]),
-        "seconds": body["seconds"],
-    },
-    "amended": lambda _, body: {"status": "answered", "answer": Answer.from_json(body["answer"])},
-    "skipped": lambda _, body: {"status": "skipped", "seconds": body["seconds"]},
-    "voided": lambda *_: {"status": "voided"},
-    "expired": lambda *_: {"status": "expired"},
-}
-"""What each kind of event changes in its question."""
+def _changed(entry: Entry | None, event: Event) -> Entry:
+    """A question after an event; ``asked`` comes with an answer if both happened elsewhere."""
+    kind, body = event.kind, event.body
+    if kind == "asked":
+        options, order = tuple(body["options"]), tuple(body["order"])
+        entry = Entry(event.question, options, order, None, body["context"], body["seen"], event.at)
+    if entry is None:
+        advice = "The record is damaged: restore it from a backup."
+        raise Refused("event", "be about a question that was asked", "one that was not", advice)
+    changes: dict[str, Any] = {name: body[name] for name in ("participant", "seconds") if name in body}
+    if kind == "again":
+        changes["asked"] = event.at
+    if "answer" in body:
+        return replace(entry, status="answered", answer=Answer.from_json(body["answer"]), **changes)
+    return replace(entry, status=_STATUS[kind], **changes)
 
 
 def as_text(value: object) -> str:

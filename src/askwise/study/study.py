@@ -1,39 +1,34 @@
 """Ask, tell, best: an experiment, in memory or in a database."""
 
 import copy
+import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpytorch.kernels import Kernel
 
-from askwise.errors import Conflict, NotFound, Refused
+from askwise.errors import NotFound, Refused
 from askwise.model import Belief
 from askwise.rules import Rule
 from askwise.space import Setting, Space
 from askwise.storage import open_record
+from askwise.study import validation
 from askwise.study.answers import UNGIVEN, Answer, Tie, whole
 from askwise.study.ledger import Ledger
 from askwise.study.plan import Plan
 from askwise.study.prefetch import Prefetch
-from askwise.study.questions import Model, Situation, next_question
+from askwise.study.questions import Model, Replayed, Situation, next_question, replayed
 from askwise.study.recommendation import Best, best, hint, outlook
-from askwise.study.replay import Replayed, replayed
 from askwise.study.state import Entry, EntryStatus, State, as_text
-from askwise.study.validation import (
-    check_participant,
-    checked_context,
-    checked_options,
-    checked_reason,
-    checked_reference,
-    checked_time,
-)
 
 Given = bool | int | Answer | None
 """An answer as it is given; None is "can't decide"."""
+Place = str | os.PathLike[str] | None
+"""A database or file; None for memory."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,7 @@ class Status:
     """Expected gain: by how much the next answer is expected to improve the recommended setting, in units of
     the noise of one answer; None until there is a model."""
     regret: float | None
-    """Expected regret: by how much the best of 1,024 settings all over the space is expected to be better."""
+    """Expected regret: by how much the best of 1,024 space-filling settings is expected to be better."""
     hint: str
 
 
@@ -75,9 +70,9 @@ class Study:
     ``storage``: None for memory, the path of a SQLite file, or a URL (``sqlite:///..``, ``postgresql://..``);
     a study of this ``name`` that exists there goes on where it was.
     ``kernel``: fixed, or the name of one whose parameters are learned from the answers.
-    ``initial``: number of space-filling questions before the first model; yes/no questions go on so until
-    there are a yes and a no.  ``expires``: seconds after which an unanswered question may be asked again.
-    ``prefetch``: while an answer is awaited, compute the next query for each that may come.
+    ``initial``: number of space-filling questions before the first model; yes/no studies ask more of them
+    until there are a yes and a no.  ``expires``: seconds after which a pending question may be asked again.
+    ``prefetch``: while an answer is awaited, compute the next query for each likely answer.
     Equal seeds and answers give equal questions, in one process or in many.
 
     >>> import askwise as aw
@@ -94,7 +89,7 @@ class Study:
         feedback: str = "duel",
         rule: str | Rule | None = None,
         *,
-        storage: str | os.PathLike[str] | None = None,
+        storage: Place = None,
         name: str = "study",
         seed: int = 0,
         size: int | None = None,
@@ -108,14 +103,7 @@ class Study:
         self._begin(plan, storage, name, prefetch)
 
     @classmethod
-    def of(
-        cls,
-        plan: Plan,
-        storage: str | os.PathLike[str] | None = None,
-        name: str = "study",
-        *,
-        prefetch: bool = False,
-    ) -> "Study":
+    def of(cls, plan: Plan, storage: Place = None, name: str = "study", *, prefetch: bool = False) -> "Study":
         """Start a study with this plan, or go on with what is stored."""
         study = cls.__new__(cls)
         study._begin(plan, storage, name, prefetch)
@@ -128,31 +116,35 @@ class Study:
         study._begin(None, storage, name, prefetch)
         return study
 
-    def _begin(
-        self, plan: Plan | None, place: str | os.PathLike[str] | None, name: str, prefetch: bool
-    ) -> None:
+    def _begin(self, plan: Plan | None, place: Place, name: str, prefetch: bool) -> None:
         storage = os.fspath(place) if isinstance(place, os.PathLike) else place
         settings = None if plan is None else _settings(plan, storage)
         record = open_record(storage, name, settings)
         if settings is not None and record.settings != settings:
             record.close()
-            raise _other_plan(name, settings, record.settings)
+            stored = record.settings
+            first = next(key for key in {**stored, **settings} if settings.get(key) != stored.get(key))
+            expected = f"be as study {name!r} was created with, {stored.get(first)!r}"
+            advice = "Open it by Study.open, or choose another name."
+            raise Refused(first, expected, repr(settings.get(first)), advice)
         # always from what is stored: a study that goes on has nothing else
         self.plan = plan if plan is not None and not settings else Plan.from_dict(record.settings)
         self.space, self.feedback, self.rule = self.plan.space, self.plan.feedback, self.plan.rule
         self.size, self.seed, self.name = self.plan.size, self.plan.seed, name
         self.model, self._ledger = Model(self.plan), Ledger(record)
         self._lock = threading.RLock()
-        self._prefetch = Prefetch(self._compute) if prefetch else None
+        compute = functools.partial(next_question, self.model)
+        self._prefetch = Prefetch(compute) if prefetch else None
+        self._options = compute if self._prefetch is None else self._prefetch.get
 
     def ask(self, participant: str | None = None, context: Setting | None = None) -> Question:
-        """The next question for this participant; the one before it if that is still open.
+        """The next question for this participant; the previous one if it is still open.
 
         ``context``: values of the context parameters.  Pending questions of others are taken into account,
-        so that two people are not asked the same; one that has expired is asked again first.
+        so that two people are not asked the same; a question that has expired is asked again first.
         """
-        check_participant(participant)
-        given = checked_context(self.space, context)
+        validation.check_participant(participant)
+        given = validation.checked_context(self.space, context)
         with self._lock:
             self._ledger.catch_up()
             self._expire_old()
@@ -180,27 +172,13 @@ class Study:
         informs the model as well.  ``seconds``: response time.  The same answer again changes nothing;
         another one is refused, see :meth:`amend`.
         """
-        read = self._read(answer, ranking=ranking, winner=winner, pairs=pairs)
-        body = {"answer": read.to_json(), "seconds": checked_time(seconds)}
-
-        def unanswered(entry: Entry) -> bool:
-            if entry.status == "answered" and entry.answer == read:
-                return False
-            _must(entry, ("open", "expired"), "be open to be answered", "Use amend to change an answer.")
-            return True
-
-        self._change("answered", question, body, unanswered)
+        read = self.plan.kind.read(self.size, answer, ranking=ranking, winner=winner, pairs=pairs)
+        body = {"answer": read.to_json(), "seconds": validation.checked_time(seconds)}
+        self._change("answered", question, body, read)
 
     def skip(self, question: Question | int, seconds: float | int | None = None) -> None:
-        """Record that there will be no answer, which tells the model nothing."""
-
-        def unanswered(entry: Entry) -> bool:
-            if entry.status == "skipped":
-                return False
-            _must(entry, ("open", "expired"), "be open to be skipped", "Use void to withdraw an answer.")
-            return True
-
-        self._change("skipped", question, {"seconds": checked_time(seconds)}, unanswered)
+        """Record that there will be no answer; the model learns nothing from it."""
+        self._change("skipped", question, {"seconds": validation.checked_time(seconds)})
 
     def amend(
         self,
@@ -213,33 +191,17 @@ class Study:
         reason: str | None = None,
     ) -> None:
         """Replace an answer, a skip or a void; what was there before stays in the record."""
-        read = self._read(answer, ranking=ranking, winner=winner, pairs=pairs)
-
-        def has_another(entry: Entry) -> bool:
-            if entry.status == "answered" and entry.answer == read:
-                return False
-            done: tuple[EntryStatus, ...] = ("answered", "skipped", "voided")
-            _must(entry, done, "have an answer to amend", "Use tell to answer it.")
-            return True
-
-        body = {"answer": read.to_json(), "reason": checked_reason(reason)}
-        self._change("amended", question, body, has_another)
+        read = self.plan.kind.read(self.size, answer, ranking=ranking, winner=winner, pairs=pairs)
+        body = {"answer": read.to_json(), "reason": validation.checked_reason(reason)}
+        self._change("amended", question, body, read)
 
     def void(self, question: Question | int, reason: str | None = None) -> None:
         """Take a question and its answer out of the model; both stay in the record."""
-        body = {"reason": checked_reason(reason)}
-        self._change("voided", question, body, lambda entry: entry.status != "voided")
+        self._change("voided", question, {"reason": validation.checked_reason(reason)})
 
     def expire(self, question: Question | int) -> None:
         """Give up waiting for an answer, so that the question may be asked again."""
-
-        def unanswered(entry: Entry) -> bool:
-            if entry.status == "expired":
-                return False
-            _must(entry, ("open",), "be open to expire", "Only what has no answer can.")
-            return True
-
-        self._change("expired", question, {}, unanswered)
+        self._change("expired", question, {})
 
     def record(
         self,
@@ -252,32 +214,31 @@ class Study:
         participant: str | None = None,
         seconds: float | int | None = None,
     ) -> Question:
-        """Add what was asked and answered elsewhere: settings in natural units, as they were shown."""
-        read = {
-            "answer": self._read(answer, ranking=ranking, winner=winner, pairs=pairs).to_json(),
-            "seconds": checked_time(seconds),
-        }
-        check_participant(participant)
-        shown = checked_options(self.space, self.size, options)
-        body = _asked_body(shown, list(range(self.size)), participant, None, None) | read
+        """Add a question that was asked and answered elsewhere; options in natural units, in order shown."""
+        read = self.plan.kind.read(self.size, answer, ranking=ranking, winner=winner, pairs=pairs)
+        told = {"answer": read.to_json(), "seconds": validation.checked_time(seconds)}
+        validation.check_participant(participant)
+        shown, order = validation.checked_options(self.space, self.size, options), list(range(self.size))
+        asked = {"options": shown, "order": order, "participant": participant, "context": None, "seen": None}
         with self._lock:
             entries = self._ledger.state.entries
-            while not self._ledger.add("asked", len(entries), body):
+            while not self._ledger.add("asked", len(entries), asked | told):
                 pass
             return _shown(entries[len(entries) - 1])
 
     def best(self, context: Setting | None = None, reference: Setting | None = None) -> Best:
         """The setting most likely to be best, given all answers, and how likely it beats a reference."""
-        given = checked_context(self.space, context)
-        rival = None if reference is None else checked_reference(self.space, reference, given)
+        given = validation.checked_context(self.space, context)
+        rival = None if reference is None else validation.checked_reference(self.space, reference, given)
         return best(self.belief(), self.plan, self.space.domain(given), rival)
 
     def status(self, context: Setting | None = None) -> Status:
-        """What has been answered, what another answer would bring, and whether to go on."""
-        given = checked_context(self.space, context)
+        """The number of answers, the expected gain of one more, and whether to go on."""
+        given = validation.checked_context(self.space, context)
         with self._lock:
             self._ledger.catch_up()
             state = State(dict(self._ledger.state.entries), self._ledger.state.last)
+        counts = {status: state.count(status) for status in ("skipped", "voided", "open", "expired")}
         situation = Situation.of(state, given)
         answers, look = situation.answers, None
         if len(answers) >= self.plan.initial and self.model.is_ready(answers):
@@ -287,24 +248,21 @@ class Study:
         return Status(
             answers=len(answers),
             undecided=sum(isinstance(one.answer, Tie) for one in answers),
-            skipped=state.count("skipped"),
-            voided=state.count("voided"),
-            open=state.count("open"),
-            expired=state.count("expired"),
+            **counts,
             gain=None if look is None else look.gain,
             regret=None if look is None else look.regret,
             hint=hint(self.plan, len(answers), look),
         )
 
     def belief(self) -> Belief:
-        """Posterior of f given all answers, over the unit cube (``space.unit`` leads there)."""
+        """Posterior of f given all answers, over the unit cube (``space.unit`` maps settings to it)."""
         with self._lock:
             self._ledger.catch_up()
             answers = Situation.of(self._ledger.state).answers
         return self.model.belief(answers)
 
     def count(self, status: EntryStatus = "answered") -> int:
-        """Number of questions of this status when the record was last read, as every other method does."""
+        """Number of questions of this status; does not read the record, as every other method does."""
         with self._lock:
             return self._ledger.state.count(status)
 
@@ -327,7 +285,7 @@ class Study:
         return replayed(self.plan, events)
 
     def close(self) -> None:
-        """Release the storage; what was told is there."""
+        """Release the storage; every answer is already recorded."""
         if self._prefetch is not None:
             self._prefetch.close()
         self._ledger.record.close()
@@ -335,10 +293,11 @@ class Study:
     # the record
 
     def _change(
-        self, kind: str, question: Question | int, body: dict[str, Any], wanted: Callable[[Entry], bool]
+        self, kind: str, question: Question | int, body: dict[str, Any], answer: Answer | None = None
     ) -> None:
         with self._lock:
-            self._ledger.change(kind, self._number(question), body, wanted)
+            number = self._number(question)
+            self._ledger.change(kind, number, body, lambda entry: entry.allows(kind, answer))
 
     def _number(self, question: Question | int) -> int:
         entries = self._ledger.state.entries
@@ -366,12 +325,12 @@ class Study:
         return None
 
     def _asked_anew(self, participant: str | None, context: Setting | None) -> Entry | None:
-        """A new question; None if somebody else was asked one meanwhile, which it must not repeat."""
+        """A new question; None if somebody else was asked one meanwhile, so that it might repeat that."""
         number, seen = len(self._ledger.state.entries), self._ledger.state.last
         options, order = self._options(Situation.of(self._ledger.state, context))
-        body = _asked_body(options, order, participant, context, seen)
+        asked = {"options": options, "order": order, "participant": participant}
         while number == len(self._ledger.state.entries):
-            if self._ledger.add("asked", number, body):
+            if self._ledger.add("asked", number, asked | {"context": context, "seen": seen}):
                 return self._ledger.state.entries[number]
         return None
 
@@ -379,17 +338,14 @@ class Study:
         if self.plan.expires is None:
             return
         latest = time.time() - self.plan.expires
-        for entry in self._ledger.state.having("open"):
-            if entry.asked < latest:
-                self._change("expired", entry.id, {}, lambda now: now.status == "open" and now.asked < latest)
+
+        def is_late(entry: Entry) -> bool:
+            return entry.status == "open" and entry.asked < latest
+
+        for entry in filter(is_late, self._ledger.state.having("open")):
+            self._ledger.change("expired", entry.id, {}, is_late)
 
     # queries
-
-    def _compute(self, situation: Situation) -> tuple[list[dict[str, Any]], list[int]]:
-        return next_question(self.model, situation)
-
-    def _options(self, situation: Situation) -> tuple[list[dict[str, Any]], list[int]]:
-        return self._compute(situation) if self._prefetch is None else self._prefetch.get(situation)
 
     def _look_ahead(self, entry: Entry) -> None:
         if self._prefetch is None:
@@ -398,26 +354,12 @@ class Study:
         coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
         self._prefetch.expect(Situation.of(state, entry.context) for state in coming)
 
-    def _read(self, answer: object, **batch: object) -> Answer:
-        return self.plan.kind.read(self.size, answer, **batch)
-
 
 def _shown(entry: Entry) -> Question:
     context = None if entry.context is None else dict(entry.context)
     return Question(
         entry.id, [dict(option) for option in entry.options], entry.order, entry.participant, context
     )
-
-
-def _asked_body(
-    options: list[dict[str, Any]],
-    order: list[int],
-    participant: str | None,
-    context: Setting | None,
-    seen: int | None,
-) -> dict[str, Any]:
-    given = None if context is None else dict(context)
-    return {"options": options, "order": order, "participant": participant, "context": given, "seen": seen}
 
 
 def _settings(plan: Plan, storage: str | None) -> dict[str, Any]:
@@ -428,20 +370,3 @@ def _settings(plan: Plan, storage: str | None) -> dict[str, Any]:
         if storage is not None:
             raise
         return {}
-
-
-def _must(entry: Entry, statuses: tuple[EntryStatus, ...], expectation: str, advice: str) -> None:
-    if entry.status not in statuses:
-        answered = entry.status == "answered" and entry.answer is not None
-        has = f"{entry.status}: {entry.answer.to_json()}" if answered and entry.answer else entry.status
-        raise Conflict(f"question {entry.id}", expectation, f"one that is {has}", advice)
-
-
-def _other_plan(name: str, given: Mapping[str, Any], stored: Mapping[str, Any]) -> Refused:
-    first = next(key for key in {**stored, **given} if given.get(key) != stored.get(key))
-    return Refused(
-        first,
-        f"be as study {name!r} was created with, {stored.get(first)!r}",
-        repr(given.get(first)),
-        "Open it by Study.open, or choose another name.",
-    )

@@ -3,7 +3,8 @@
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ class Tables:
             place = re.search(r" \(at line (\d+), column \d+\)", str(error))
             line = int(place[1]) if place else text.rstrip().count("\n") + 1
             what = re.sub(r" \(at .*\)", "", str(error))
-            got = f"{what[:1].lower()}{what[1:]}"
+            got = what[:1].lower() + what[1:]
             raise Refused("study file", "be TOML", got, "Correct this line.", f"line {line}") from None
         return cls(content, _lines_of(text))
 
@@ -35,6 +36,14 @@ class Tables:
         while path not in self.lines:
             path = path[:-1]
         return f"line {self.lines[path]}"
+
+    @contextmanager
+    def placing(self, *path: str) -> Iterator[None]:
+        """Refusals in here name the line of the key that they are about, or of this path."""
+        try:
+            yield
+        except Refused as error:
+            raise error.at(self.at(*path, error.what)) from None
 
     def table(self, *path: str) -> dict[str, Any]:
         """A copy of this table."""

@@ -1,7 +1,7 @@
 """Validate input and convert it to JSON types."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor
@@ -13,7 +13,7 @@ _LONGEST = 1e9  # seconds that an answer may take
 
 
 def check_participant(participant: object) -> None:
-    """Refuse anything but a name; None is nobody in particular."""
+    """Refuse anything but a name or None."""
     if participant is not None and (type(participant) is not str or not participant):
         advice = "Leave it out if there is only one person."
         raise Refused("participant", "be a name", repr(participant), advice)
@@ -26,15 +26,13 @@ def checked_reason(reason: object) -> str | None:
     return reason
 
 
-def checked_time(seconds: object) -> float | None:
+def checked_time(seconds: Any) -> float | None:
     """Response time in seconds, if given."""
-    if seconds is None:
-        return None
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not 0 <= cast(float, seconds) <= _LONGEST:
+    if seconds is not None and not (number and 0 <= seconds <= _LONGEST):
         expected = f"be a number from 0 to {_LONGEST:.0e}"
         raise Refused("seconds", expected, repr(seconds), "Leave it out if unknown.")
-    return float(cast(float, seconds))
+    return None if seconds is None else float(seconds)
 
 
 def checked_context(space: Space, context: object) -> dict[str, Any] | None:
@@ -56,10 +54,10 @@ def checked_reference(space: Space, reference: object, context: Setting | None) 
     return space.unit({**(context or {}), **reference})
 
 
-def checked_options(space: Space, size: int, options: object) -> list[dict[str, Any]]:
+def checked_options(space: Space, size: int, options: Any) -> list[dict[str, Any]]:
     """As many settings as a question is about."""
     settings = isinstance(options, Sequence) and all(isinstance(option, Mapping) for option in options)
-    if not settings or len(cast(Sequence[Any], options)) != size:
+    if not settings or len(options) != size:
         expected = f"be {size}, as many as this study asks about"
         raise Refused("options", expected, repr(options), "Give each as a dictionary of parameters.")
-    return [space.natural(space.unit(option)) for option in cast(Sequence[Any], options)]
+    return [space.natural(space.unit(option)) for option in options]

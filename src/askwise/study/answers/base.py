@@ -1,17 +1,22 @@
 """What every kind of answer can do."""
 
+import json
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import asdict, dataclass
+from itertools import count, islice, product
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from askwise.errors import Refused
 
-if TYPE_CHECKING:  # answers are read without torch; rows of them need it
-    import torch
+if TYPE_CHECKING:
+    from torch import Tensor as Tensor
 
-    import askwise.model
+    from askwise.model import Data as Data
+else:  # only rows need torch, which takes seconds to import
+    Data = Tensor = Any
 
 KINDS: "dict[str, type[Answer]]" = {}
 """Every kind of answer by its key in the record."""
@@ -46,9 +51,15 @@ class Answer(ABC):
         """The answer that a text stands for, if it is of this kind; ``names`` are those of the options."""
 
     @classmethod
-    @abstractmethod
-    def rows(cls, points: "torch.Tensor", answers: "Sequence[Any]") -> "askwise.model.Data":
+    def rows(cls, points: Tensor, answers: Sequence[Any]) -> Data:
         """Rows for inference, of answers of one :attr:`shape` to questions about ``points`` [n, m, d]."""
+        from askwise.model import Data
+
+        return cls._rows(Data, points, answers)
+
+    @staticmethod
+    @abstractmethod
+    def _rows(data: type[Data], points: Tensor, answers: Sequence[Any]) -> Data: ...
 
     @abstractmethod
     def text(self, names: Sequence[str]) -> str:
@@ -74,7 +85,7 @@ class Answer(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """As the record keeps it."""
-        return {name: _listed(value) for name, value in asdict(self).items()}
+        return json.loads(json.dumps(asdict(self)))  # lists in place of tuples
 
     @staticmethod
     def from_json(written: Mapping[str, Any]) -> "Answer":
@@ -82,22 +93,15 @@ class Answer(ABC):
         if len(written) == 1:
             ((key, value),) = written.items()
             if key in KINDS:
-                return KINDS[key](**{fields(KINDS[key])[0].name: _fixed(value)})
+                kind: Any = KINDS[key]
+                return kind(_immutable(value))
         raise Refused("answer", f"be one of {', '.join(KINDS)}", repr(written), "Update askwise.")
 
 
 def labels(size: int) -> list[str]:
-    """The letters of so many options: A, B, ... Z, AA, AB, ..."""
-    return [_label(number) for number in range(size)]
-
-
-def _label(number: int) -> str:
-    letters = ""
-    number += 1
-    while number:
-        number, rest = divmod(number - 1, 26)
-        letters = chr(ord("A") + rest) + letters
-    return letters
+    """The letters of options: A, B, ... Z, AA, AB, ..."""
+    names = ("".join(letters) for length in count(1) for letters in product(ascii_uppercase, repeat=length))
+    return list(islice(names, size))
 
 
 def whole(value: object) -> int | None:
@@ -110,10 +114,8 @@ def whole(value: object) -> int | None:
 
 def is_truth(value: object) -> bool:
     """Whether it is a single truth value of any library."""
-    array_type = str(getattr(value, "dtype", ""))
-    return isinstance(value, bool) or (
-        array_type in ("bool", "torch.bool") and getattr(value, "ndim", 1) == 0
-    )
+    boolean = str(getattr(value, "dtype", "")) in ("bool", "torch.bool")
+    return isinstance(value, bool) or (boolean and getattr(value, "ndim", 1) == 0)
 
 
 def indices(value: object) -> list[int] | None:
@@ -122,12 +124,8 @@ def indices(value: object) -> list[int] | None:
     if not (listed or hasattr(value, "__array__")) or getattr(value, "ndim", 1) == 0:
         return None
     read = [whole(part) for part in value]  # type: ignore[attr-defined]
-    return None if None in read else [part for part in read if part is not None]
+    return None if None in read else cast(list[int], read)
 
 
-def _listed(value: Any) -> Any:
-    return [_listed(part) for part in value] if isinstance(value, tuple) else value
-
-
-def _fixed(value: Any) -> Any:
-    return tuple(_fixed(part) for part in value) if isinstance(value, list | tuple) else value
+def _immutable(value: Any) -> Any:
+    return tuple(_immutable(part) for part in value) if isinstance(value, list) else value

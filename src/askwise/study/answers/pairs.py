@@ -2,15 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from askwise.errors import Refused
-from askwise.study.answers.base import Answer, Verdict, indices, labels
-
-if TYPE_CHECKING:
-    import torch
-
-    import askwise.model
+from askwise.study.answers.base import Answer, Data, Tensor, Verdict, indices, labels
 
 
 @dataclass(frozen=True)
@@ -40,55 +34,38 @@ class Pairs(Answer):
         for part in text.split(";"):
             sides = [side.strip().upper() for side in part.split(">")]
             if len(sides) != 2 or not all(side in names for side in sides):
-                raise Refused(
-                    "pairs",
-                    f"be like {names[0]}>{names[1]}, better first, with semicolons between",
-                    repr(part.strip()),
-                    f"Options are {names[0]} to {names[-1]}.",
-                )
+                expected = f"be like {names[0]}>{names[1]}, better first, with semicolons between"
+                advice = f"Options are {names[0]} to {names[-1]}."
+                raise Refused("pairs", expected, repr(part.strip()), advice)
             pairs.append([names.index(side) for side in sides])
         return cls.given(pairs, len(names), "Name each pair once.")
 
-    @classmethod
-    def rows(cls, points: "torch.Tensor", answers: "Sequence[Pairs]") -> "askwise.model.Data":
-        """A duel for each pair."""
-        import torch
-
-        from askwise.model import Data
-
-        duels = [
-            own[list(pair)] for own, answer in zip(points, answers, strict=True) for pair in answer.pairs
-        ]
-        return Data.duels(torch.stack(duels), torch.ones(len(duels)))
+    @staticmethod
+    def _rows(data: type[Data], points: Tensor, answers: "Sequence[Pairs]") -> Data:
+        question = [[number] for number, answer in enumerate(answers) for _ in answer.pairs]
+        pairs = [list(pair) for answer in answers for pair in answer.pairs]
+        return data.duels(points[question, pairs], [1] * len(pairs))
 
     def text(self, names: Sequence[str]) -> str:
         """Pair by pair."""
         return ";".join(f"{names[better]}>{names[worse]}" for better, worse in self.pairs)
 
     def outcomes(self, names: Sequence[str]) -> list[str]:
-        """Whom each option beats."""
-        beaten = [
-            [names[worse] for better, worse in self.pairs if better == option] for option in range(len(names))
-        ]
+        """The options that each one beats."""
+        beaten = [[names[worse] for better, worse in self.pairs if better == k] for k in range(len(names))]
         return [f"beats {' '.join(those)}" if those else "" for those in beaten]
 
     @classmethod
     def from_outcomes(cls, outcomes: Sequence[str]) -> "Pairs | None":
-        """From whom each option beats."""
+        """From the options that each one beats."""
         if not any(outcomes) or not all(outcome.startswith("beats ") for outcome in outcomes if outcome):
             return None
         names = labels(len(outcomes))
-        pairs = [
-            f"{name}>{worse}"
-            for name, outcome in zip(names, outcomes, strict=True)
-            for worse in outcome.removeprefix("beats ").split()
-        ]
+        beaten = [outcome.removeprefix("beats ").split() for outcome in outcomes]
+        pairs = [f"{name}>{worse}" for name, those in zip(names, beaten, strict=True) for worse in those]
         return cls.typed(";".join(pairs), names)
 
     def verdicts(self, size: int) -> list[Verdict]:
         """Good is what won and never lost."""
         better, worse = ({pair[side] for pair in self.pairs} for side in (0, 1))
-        return [
-            "bad" if option in worse else "good" if option in better else "undecided"
-            for option in range(size)
-        ]
+        return ["bad" if k in worse else "good" if k in better else "undecided" for k in range(size)]

@@ -2,15 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from askwise.errors import Refused
-from askwise.study.answers.base import Answer, Verdict, whole
-
-if TYPE_CHECKING:
-    import torch
-
-    import askwise.model
+from askwise.study.answers.base import Answer, Data, Tensor, Verdict, whole
 
 
 @dataclass(frozen=True)
@@ -34,14 +28,9 @@ class Preference(Answer):
         """The name of the preferred option."""
         return cls(names.index(text.upper())) if text.upper() in names else None
 
-    @classmethod
-    def rows(cls, points: "torch.Tensor", answers: "Sequence[Preference]") -> "askwise.model.Data":
-        """A row for each duel."""
-        import torch
-
-        from askwise.model import Data
-
-        return Data.duels(points, torch.tensor([1 - answer.prefers for answer in answers]))
+    @staticmethod
+    def _rows(data: type[Data], points: Tensor, answers: "Sequence[Preference]") -> Data:
+        return data.duels(points, [1 - answer.prefers for answer in answers])
 
     def text(self, names: Sequence[str]) -> str:
         """The preferred option."""

@@ -3,15 +3,9 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from askwise.errors import Refused
-from askwise.study.answers.base import Answer, Verdict, indices, whole
-
-if TYPE_CHECKING:
-    import torch
-
-    import askwise.model
+from askwise.study.answers.base import Answer, Data, Tensor, Verdict, indices, whole
 
 
 @dataclass(frozen=True)
@@ -29,8 +23,7 @@ class Ranking(Answer):
         if not places or len(set(places)) != len(places) or not all(0 <= place < size for place in places):
             expected = f"name options of 0 to {size - 1}, each once at most, best first"
             raise Refused("ranking", expected, repr(value), how)
-        # who comes last is known when all others are placed
-        return cls(tuple(places[: size - 1] if len(places) == size else places))
+        return cls(tuple(places[: size - 1]))  # the last place follows from all others
 
     @classmethod
     def winner(cls, value: object, size: int, how: str) -> "Ranking":
@@ -50,14 +43,9 @@ class Ranking(Answer):
             raise Refused("answer", "name each option once at most", repr(text), "Leave one out.")
         return cls.given([names.index(part) for part in parts], len(names), "")
 
-    @classmethod
-    def rows(cls, points: "torch.Tensor", answers: "Sequence[Ranking]") -> "askwise.model.Data":
-        """Each of the best beats the next, the last of them all others."""
-        import torch
-
-        from askwise.model import Data
-
-        return Data.rankings(points, torch.tensor([answer.ranking for answer in answers]))
+    @staticmethod
+    def _rows(data: type[Data], points: Tensor, answers: "Sequence[Ranking]") -> Data:
+        return data.rankings(points, [list(answer.ranking) for answer in answers])
 
     @property
     def shape(self) -> object:

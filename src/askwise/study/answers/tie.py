@@ -2,14 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from askwise.study.answers.base import Answer, Verdict
-
-if TYPE_CHECKING:
-    import torch
-
-    import askwise.model
+from askwise.study.answers.base import Answer, Data, Tensor, Verdict
 
 _WORDS = ("tie", "can't-decide", "can't decide", "cant-decide")
 
@@ -32,12 +26,9 @@ class Tie(Answer):
         """Tie, or can't decide."""
         return cls() if text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") in _WORDS else None
 
-    @classmethod
-    def rows(cls, points: "torch.Tensor", answers: "Sequence[Tie]") -> "askwise.model.Data":
-        """Rows within the margin: of one setting, or of all pairs."""
-        from askwise.model import Data
-
-        return Data.ties(points)
+    @staticmethod
+    def _rows(data: type[Data], points: Tensor, answers: "Sequence[Tie]") -> Data:
+        return data.ties(points)
 
     def text(self, names: Sequence[str]) -> str:
         """Tie."""

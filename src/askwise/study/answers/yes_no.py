@@ -2,15 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from askwise.errors import Refused
-from askwise.study.answers.base import Answer, Verdict, is_truth, whole
-
-if TYPE_CHECKING:
-    import torch
-
-    import askwise.model
+from askwise.study.answers.base import Answer, Data, Tensor, Verdict, is_truth, whole
 
 _YES, _NO = ("yes", "y", "true"), ("no", "n", "false")
 
@@ -36,14 +30,9 @@ class YesNo(Answer):
         """Yes, no, or the like."""
         return cls(text.lower() in _YES) if text.lower() in _YES + _NO else None
 
-    @classmethod
-    def rows(cls, points: "torch.Tensor", answers: "Sequence[YesNo]") -> "askwise.model.Data":
-        """A row for each setting."""
-        import torch
-
-        from askwise.model import Data
-
-        return Data.binary(points[:, 0], torch.tensor([int(answer.yes) for answer in answers]))
+    @staticmethod
+    def _rows(data: type[Data], points: Tensor, answers: "Sequence[YesNo]") -> Data:
+        return data.binary(points[:, 0], [int(answer.yes) for answer in answers])
 
     def text(self, names: Sequence[str]) -> str:
         """Yes or no."""
