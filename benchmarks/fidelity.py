@@ -116,7 +116,7 @@ def fidelity_table(rows: Sequence[Comparison], experiment: str, recipe: Recipe) 
     for rule in rules:
         counts = Counter(row.verdict for row in rows if row.rule == rule)
         lines.append([code(rule), *(Cell(str(counts[verdict])) for verdict in verdicts)])
-    columns = [Column.of("rule", align="l"), *(Column.of(verdict) for verdict in verdicts)]
+    columns = [Column("rule", align="l"), *(Column(verdict) for verdict in verdicts)]
     caption = f"Functions on which our final scores are better or worse than the authors', `{experiment}`."
     parts = [Sheet(f"fidelity-{experiment}", caption, columns, lines, recipe).markdown()]
     for rule in rules:
@@ -127,10 +127,10 @@ def fidelity_table(rows: Sequence[Comparison], experiment: str, recipe: Recipe) 
 
 def _details(rule: str, rows: Sequence[Comparison], experiment: str, recipe: Recipe) -> Sheet:
     columns = [
-        Column.of("function", align="l"),
-        *(Column.of(who, what) for what in ("median", "mean") for who in ("ours", "theirs")),
-        Column.of("p"),
-        Column.of("ours are", align="l"),
+        Column("function", align="l"),
+        *(Column(who, group=what) for what in ("median", "mean") for who in ("ours", "theirs")),
+        Column("p"),
+        Column("ours are", align="l"),
     ]
     lines = [
         [

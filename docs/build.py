@@ -27,7 +27,7 @@ SIZES = {Asks.BINARY: 1, Asks.DUEL: 2, Asks.BATCH: 4}
 DUELS, YES_NO = 12, 14
 STUDY_FIGURES = ("slices", "maps", "uncertainty", "score", "progress")
 UCB_SEED = 47
-"""Of 0 to 59, one of the six for which UCB_f asks in [0.85, 1] for a yes that is 99% sure."""
+"""One of the six of 0 to 59 with which UCB_f asks in [0.85, 1] for a yes that is 99% certain."""
 
 INTRO = """\
 # Rules
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def espresso() -> aw.Study:
-    """A study of three parameters after thirty duels of a simulated taster."""
+    """A study of three parameters after thirty duels answered by a simulated taster."""
     space = aw.Space(
         grind=aw.Real(200, 800, log=True, unit="µm"),
         temperature=aw.Integer(86, 96, unit="°C"),
@@ -105,12 +105,12 @@ def save(figure: Figure, name: str, palette: Image.Quantize = Image.Quantize.MED
 
 
 def hidden(x: Tensor) -> Tensor:
-    """A bumpy function whose best point is not where it seems at first."""
+    """A function with two bumps, of which the higher one is easily missed."""
     return 3 * torch.exp(-(((x - 0.72) / 0.1) ** 2)) + 2 * torch.exp(-(((x - 0.25) / 0.13) ** 2)) - 1
 
 
 def duel_belief() -> aw.Belief:
-    """What some duels tell of the hidden function."""
+    """Posterior after some duels about the hidden function."""
     source = generator("docs", "duels", 5)
     x = torch.rand(DUELS, 2, 1, generator=source, dtype=torch.float64)
     noise = torch.randn(DUELS, generator=source, dtype=torch.float64)
@@ -119,7 +119,7 @@ def duel_belief() -> aw.Belief:
 
 
 def yes_no_belief() -> aw.Belief:
-    """What some yes/no answers tell of the hidden function."""
+    """Posterior after some yes/no answers about the hidden function."""
     source = generator("docs", "yes/no", 3)
     x = torch.rand(YES_NO, 1, generator=source, dtype=torch.float64)
     noise = torch.randn(YES_NO, generator=source, dtype=torch.float64)
@@ -141,7 +141,7 @@ def ucb_belief(seed: int = UCB_SEED) -> aw.Belief:
 
 
 def rules_page() -> str:
-    """The page on all rules that there are."""
+    """The page about all rules."""
     groups: dict[tuple[Asks, ...], list[type[Rule]]] = {}
     for _, rule in sorted(RULES.items()):
         groups.setdefault(kinds(rule), []).append(rule)
@@ -150,7 +150,7 @@ def rules_page() -> str:
         f"| [`{rule.key}`](#{_anchor(rule.title)}) | {rule.title} | {_listed(kinds(rule))} |"
         for rule in ordered
     )
-    example = next(spelt for rule in ordered if (spelt := _with_setting(rule)))
+    example = next(text for rule in ordered if (text := _with_setting(rule)))
     parts = [INTRO.format(table=table, example=example, duels=DUELS, yes_no=YES_NO)]
     for group in sorted(groups, key=_order):
         parts.append(f"## {_listed(group).capitalize()}\n")
@@ -159,7 +159,7 @@ def rules_page() -> str:
 
 
 def section(rule: type[Rule]) -> str:
-    """All there is to say about a rule."""
+    """The section about a rule."""
     facts = [
         f"Name: `{rule.key}`",
         f"Asks: {_listed(kinds(rule))}",
@@ -184,7 +184,7 @@ def pictures(rule: type[Rule]) -> dict[Asks, str]:
 
 
 def settings(rule: type[Rule]) -> Iterator[str]:
-    """The settings of a rule with their defaults, and what else they may be."""
+    """The settings of a rule with their defaults and alternatives."""
     hints = get_type_hints(rule)
     for setting in fields(rule):
         hint = hints[setting.name]
@@ -211,7 +211,7 @@ def _equation(found: re.Match[str]) -> str:
 
 
 def _inline(formula: str) -> str:
-    """Without what Markdown would take for an escape, on one line."""
+    """On one line, without what Markdown would read as an escape."""
     return re.sub(r"\s+", " ", formula.replace(r"\,", r"\thinspace "))
 
 
@@ -229,7 +229,7 @@ def _single(kind: Asks) -> str:
 
 
 def _anchor(title: str) -> str:
-    """The link that GitHub gives to a heading."""
+    """The anchor of a heading on GitHub."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
@@ -243,7 +243,7 @@ def _or(values: list[object]) -> str:
 
 
 def _with_setting(rule: type[Rule]) -> str:
-    """How a rule with a number for a setting is spelt, or nothing."""
+    """An example of a rule with a number as a setting, or nothing."""
     numbers = [setting for setting in fields(rule) if isinstance(setting.default, float)]
     return f"{rule.key}({numbers[0].name}=2)" if numbers else ""
 

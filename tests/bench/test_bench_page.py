@@ -33,7 +33,7 @@ def test_numbers_without_an_error_stand_alone():
 SHEET = Sheet(
     "odd-things",
     "Of `a_b` & 5 % of c_d",
-    [Column.of("rule_name", align="l"), Column.of("x|y", "a_group"), Column.of("z", "a_group")],
+    [Column("rule_name", align="l"), Column("x|y", group="a_group"), Column("z", group="a_group")],
     [
         [code("ucb_phi"), Cell("-1.5 ± 0.2", bold=True), Cell("")],
         [Cell("a-b {#}"), Cell("\u2013"), Cell("x~^\\$")],

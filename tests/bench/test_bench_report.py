@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from askwise.bench.effects import superiority
@@ -20,7 +21,7 @@ from askwise.bench.ranking import ranks_at
 from askwise.bench.report import _analyses, analysis, write
 from askwise.bench.report.analysis import Analysis
 from askwise.bench.report.looks import looks
-from askwise.bench.report.page import measured, spelled
+from askwise.bench.report.page import Page, measured, spelled
 from askwise.bench.results import load
 from askwise.rules import RULES
 from campaigns import HOUSE, SHOWN, check_latex, keep, made_up, part, small, table
@@ -46,11 +47,23 @@ def results(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def report(results, tmp_path_factory):
-    """A report about all of them, with findings."""
+    """A report about all of them, with findings; of each kind of figure only the first is drawn."""
     out = tmp_path_factory.mktemp("report")
     (out / "findings.md").write_text("## What is new\n\nNothing changes.\n\n")
-    write(list(results.values()), out / "page", findings=out / "findings.md")
+    drawn, save = set(), Page.figure
+
+    def first_of_its_kind(page, name, figure, caption):
+        save(page, name, Figure(figsize=(1, 1)) if kind(name) in drawn else figure, caption)
+        drawn.add(kind(name))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Page, "figure", first_of_its_kind)
+        write(list(results.values()), out / "page", findings=out / "findings.md")
     return out / "page"
+
+
+def kind(name: str) -> str:
+    return Path(name).stem.split("-")[0]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +82,7 @@ def test_the_ranking_is_that_of_ranking_at_each_level(results, text):
         assert set(bold) == {"1"}
 
 
-def test_the_published_ranking_stands_beside(text):
+def test_the_published_ranking_is_beside_ours(text):
     rows = table(part(text, "## Duels"), "Rank, with the Borda score")
     assert [
         rows[rule]["published<br>0.0005"] for rule in ("muc", "dueling_ucb", "bivariate_ei", "random")
@@ -94,7 +107,7 @@ def test_the_advantage_of_the_best_is_its_probability_of_superiority(results, te
             assert [float(n) for n in re.findall(r"[\d.]+", row[column])] == pytest.approx(numbers, abs=6e-4)
 
 
-def test_regrets_of_a_setting_are_means_over_functions(results, text):
+def test_regrets_of_a_scenario_are_means_over_functions(results, text):
     run = Analysis(load(results["batch-as-run"]), results["batch-as-run"])
     rows = table(part(text, "## Batches"), "Mean normalised regret over all functions")
     for rule in run.arms:
@@ -105,11 +118,11 @@ def test_regrets_of_a_setting_are_means_over_functions(results, text):
 def test_scores_have_every_rule_and_function_and_the_best_in_bold(results, text):
     for name, directory in results.items():
         held = load(directory)
-        own = text[text.index(f"(<code>{name}</code>)</summary>") :].split("</details>")[0]
-        rows = table(own, "Mean final score")
+        folded = text[text.index(f"(<code>{name}</code>)</summary>") :].split("</details>")[0]
+        rows = table(folded, "Mean final score")
         assert tuple(rows) == held.functions
         for place, function in enumerate(held.functions):
-            line = next(line for line in own.splitlines() if line.startswith(f"| `{function}`"))
+            line = next(line for line in folded.splitlines() if line.startswith(f"| `{function}`"))
             means = {label: scores[place, :, -1].mean() for label, scores in held.scores.items()}
             errors = {
                 label: scores[place, :, -1].std(ddof=1) / 10**0.5 for label, scores in held.scores.items()
@@ -156,9 +169,9 @@ def test_the_page_says_how_each_experiment_was_run(text):
 
 def test_beta_has_its_defaults_marked_and_its_regrets_sorted(results, text):
     run = Analysis(load(results["beta"]), results["beta"])
-    found = run.weighted()
-    assert [one.beta for one in found if one.usual] == [RULES["ucb_f"].beta, RULES["ucb_phi"].beta]
-    assert [(one.rule, one.beta) for one in found] == sorted((one.rule, one.beta) for one in found)
+    found = run.by_beta()
+    assert [one.value for one in found if one.default] == [RULES["ucb_f"].beta, RULES["ucb_phi"].beta]
+    assert [(one.rule, one.value) for one in found] == sorted((one.rule, one.value) for one in found)
     lines = [line for line in part(text, "## Sensitivity to β").splitlines() if "(default)" in line]
     assert len(lines) == 2
     assert lines[0].startswith("| `ucb_f` | 1 (default) |")
@@ -173,7 +186,7 @@ def test_batch_sizes_are_a_table_of_rules_by_sizes(results, text):
         assert float(shown.split()[0]) == pytest.approx(run.final_regret(arm.label).mean, abs=6e-5)
 
 
-def test_learned_stands_beside_known(results, text):
+def test_learned_is_beside_known(results, text):
     rows = table(part(text, "## Known and learned hyperparameters"), "Mean normalised regret after the last")
     for way, name in (("known", "pbo"), ("learned", "pbo-learned")):
         run = Analysis(load(results[name]), results[name])
@@ -183,26 +196,39 @@ def test_learned_stands_beside_known(results, text):
             assert regret == pytest.approx(run.final_regret(row.rule).mean, abs=6e-5)
 
 
-def test_tables_are_also_there_in_latex(report, text):
+def test_tables_are_also_written_in_latex(report, text):
     files = sorted((report / "tables").glob("*.tex"))
     assert len(files) == text.count("*Made by")
     for file in files:
         check_latex(file.read_text())
 
 
-def test_figures_are_there_and_show_something(report, text):
+def test_there_is_a_figure_wherever_one_is_shown(report, text):
     named = re.findall(r"!\[[\w-]+\]\((figures/[\w-]+\.png)\)", text)
     assert sorted(named) == sorted(f"figures/{file.name}" for file in (report / "figures").iterdir())
-    kinds = Counter(Path(name).stem.split("-")[0] for name in named)
+    kinds = Counter(map(kind, named))
     assert kinds == {"runs": 9, "examples": 6, "wins": 3, "superiority": 3, "beta": 1, "batch": 1}
-    for name in named:
-        image = imread(report / name)
-        assert min(image.shape[:2]) > 200
-        assert max(image.shape[:2]) < 2500
-        ink = (image[..., :3] < 0.95).any(-1)
-        assert 0.01 < ink.mean() < 0.9
-        shades = (255 * image[::3, ::3, :3]).astype(int) @ [1, 256, 65536]
-        assert len(np.unique(shades)) > 20
+    for first in {kind(name): name for name in reversed(named)}.values():
+        check_figure(report / first)
+
+
+def check_figure(file: Path) -> None:
+    image = imread(file)
+    assert min(image.shape[:2]) > 200
+    assert max(image.shape[:2]) < 2500
+    ink = (image[..., :3] < 0.95).any(-1)
+    assert 0.01 < ink.mean() < 0.9
+    shades = (255 * image[::3, ::3, :3]).astype(int) @ [1, 256, 65536]
+    assert len(np.unique(shades)) > 20
+
+
+@pytest.mark.slow
+def test_every_figure_shows_something(results, tmp_path):
+    write(list(results.values()), tmp_path)
+    files = list((tmp_path / "figures").iterdir())
+    assert len(files) == 23
+    for file in files:
+        check_figure(file)
 
 
 @pytest.mark.slow
@@ -250,7 +276,7 @@ def test_the_page_has_its_own_order(results):
     assert list(found) == list(results)
 
 
-def test_an_experiment_of_ones_own_has_a_part_and_one_rule_no_ranking(tmp_path):
+def test_other_experiments_have_a_section_and_a_single_rule_has_no_ranking(tmp_path):
     two = replace(small("pbo", SHOWN[:2]), name="mine", title="My own", arms=(Arm("kss", 2), Arm("eubo", 2)))
     one = replace(small("bbo", SHOWN[:1]), arms=(Arm("thompson", 1),), replicates=1)
     folders = [keep(tmp_path / each.name, each, made_up(each)) for each in (two, one)]
@@ -262,7 +288,7 @@ def test_an_experiment_of_ones_own_has_a_part_and_one_rule_no_ranking(tmp_path):
     assert (tmp_path / "out" / "figures" / "runs-bbo.png").exists()
 
 
-def test_no_results_the_same_twice_and_findings_that_are_not_there_are_refused(results, tmp_path):
+def test_no_results_duplicates_and_missing_findings_are_refused(results, tmp_path):
     with pytest.raises(ValueError, match=HOUSE):
         write([], tmp_path)
     with pytest.raises(ValueError, match=HOUSE):
@@ -281,7 +307,7 @@ def test_a_report_without_matplotlib_is_refused(monkeypatch):
     assert "Run `pip install askwise[plots]`." in str(caught.value)
 
 
-def test_rules_of_a_setting_look_different_and_each_the_same_everywhere():
+def test_rules_of_an_experiment_look_different_and_each_the_same_everywhere():
     for experiment in EXPERIMENTS.values():
         found = looks({arm.label: arm.rule for arm in experiment.arms})
         assert found.keys() == {arm.label for arm in experiment.arms}

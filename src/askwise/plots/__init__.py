@@ -7,8 +7,8 @@ Colours are safe for the colour-blind (Okabe & Ito, cividis), and marks differ i
 from askwise.plots.decomposition import bounds_compared as bounds_compared
 from askwise.plots.decomposition import decomposition_maps as decomposition_maps
 from askwise.plots.maps import study_maps as study_maps
+from askwise.plots.maps import study_slices as study_slices
 from askwise.plots.maps import study_uncertainty as study_uncertainty
 from askwise.plots.progress import study_progress as study_progress
 from askwise.plots.questions import question as question
 from askwise.plots.scores import study_score as study_score
-from askwise.plots.slices import study_slices as study_slices

@@ -1,6 +1,7 @@
-"""Epistemic and aleatoric uncertainty, and the credible bounds that do or do not tell them apart."""
+"""Epistemic and aleatoric uncertainty, and the two credible bounds, of which one separates them."""
 
 import math
+from typing import Any
 
 import torch
 from matplotlib import rc_context
@@ -32,42 +33,27 @@ def decomposition_maps() -> Figure:
     mean = torch.linspace(-8, 8, 129, dtype=torch.float64)
     var = torch.linspace(0, 10, 101, dtype=torch.float64)
     m, v = torch.broadcast_tensors(mean, var[:, None])
-    by_variance = (
-        success_probability(m, v) * success_probability(-m, v),
-        epistemic_variance(m, v),
-        aleatoric_variance(m, v),
-    )
+    total = success_probability(m, v) * success_probability(-m, v)
+    by_variance = total, epistemic_variance(m, v), aleatoric_variance(m, v)
     by_entropy = binary_entropy(m / (1 + v).sqrt()), mutual_information(m, v), aleatoric_entropy(m, v)
-    formulas = (
-        (r"$\mathbb{V}[c]$", r"$\mathbb{V}[\Phi(f)]$", r"$\mathbb{E}[\mathbb{V}(c\,|\,f)]$"),
-        (r"$H[c]$", r"$I(c, f)$", r"$\mathbb{E}[H(c\,|\,f)]$"),
+    names = (
+        ("total uncertainty\n$\\mathbb{V}[c]$", r"$H[c]$"),
+        ("epistemic: answers reduce it\n$\\mathbb{V}[\\Phi(f)]$", r"$I(c, f)$"),
+        ("aleatoric: irreducible\n$\\mathbb{E}[\\mathbb{V}(c\\,|\\,f)]$", r"$\mathbb{E}[H(c\,|\,f)]$"),
     )
-    meanings = ("total uncertainty", "epistemic: answers reduce it", "aleatoric: irreducible")
     scales = (("variance", 0.25, 0.05), ("entropy (nats)", math.log(2), 0.1))
     figure = Figure(figsize=(9.2, 4.9), layout="constrained")
     axes = figure.subplots(2, 3, sharex=True, sharey=True)
-    for row, maps, names, (unit, top, step) in zip(
-        axes, (by_variance, by_entropy), formulas, scales, strict=True
-    ):
+    shape: dict[str, Any] = {"origin": "lower", "extent": (-8.0625, 8.0625, -0.05, 10.05), "aspect": "auto"}
+    for place, (maps, (unit, top, step)) in enumerate(zip((by_variance, by_entropy), scales, strict=True)):
         lines = [step * k for k in range(1, round(top / step))]
-        for axis, values, name in zip(row, maps, names, strict=True):
-            image = axis.imshow(
-                values.numpy(),
-                cmap="cividis",
-                vmin=0,
-                vmax=top,
-                extent=(-8.0625, 8.0625, -0.05, 10.05),
-                origin="lower",
-                aspect="auto",
-                interpolation="bilinear",
-            )
+        look: dict[str, Any] = {"cmap": "cividis", "vmin": 0, "vmax": top, "interpolation": "bilinear"}
+        for axis, values, titles in zip(axes[place], maps, names, strict=True):
+            image = axis.imshow(values.numpy(), **shape, **look)
             axis.contour(mean, var, values, levels=lines, colors="white", linewidths=0.5)
-            axis.set(title=name, xlim=(-8, 8), ylim=(0, 10), xticks=(-8, -4, 0, 4, 8))
-        figure.colorbar(
-            image, ax=row, label=unit, shrink=0.9, pad=0.015, ticks=[0, *lines, top], format="%.2g"
-        )
-    for axis, meaning in zip(axes[0], meanings, strict=True):
-        axis.set_title(f"{meaning}\n{axis.get_title(loc='left')}")
+            axis.set(title=titles[place], xlim=(-8, 8), ylim=(0, 10), xticks=(-8, -4, 0, 4, 8))
+        bar: dict[str, Any] = {"shrink": 0.9, "pad": 0.015, "ticks": [0, *lines, top], "format": "%.2g"}
+        figure.colorbar(image, ax=axes[place], label=unit, **bar)
     figure.supxlabel(r"posterior mean of $f$", fontsize=10)
     figure.supylabel(r"posterior variance of $f$", fontsize=10)
     return figure
@@ -75,9 +61,7 @@ def decomposition_maps() -> Figure:
 
 @rc_context(STYLE)
 def bounds_compared(
-    belief: Belief,
-    latent: UpperCredibleBoundF | None = None,
-    observed: UpperCredibleBoundPhi | None = None,
+    belief: Belief, latent: UpperCredibleBoundF | None = None, observed: UpperCredibleBoundPhi | None = None
 ) -> Figure:
     """What the credible bound on f asks about, beside the bound on the success rate."""
     x = grid(belief)
@@ -99,12 +83,11 @@ def bounds_compared(
     band(values, line, mean, var)
     _answer_ticks(values, belief)
     values.set_title(r"$\bf{B}$  latent value, $f$")
-    for letter, axis, rule, choice, (name, colour, what) in zip(
-        "CD", bounds, rules, choices, styles, strict=True
-    ):
+    panels = zip("CD", bounds, rules, choices, styles, strict=True)
+    for letter, axis, rule, choice, (name, colour, what) in panels:
         axis.plot(line, rule.score(mean, var), color=colour, lw=1.6)
         axis.axvline(choice.item(), color=colour, ls="--", lw=1.3, clip_on=False)
-        formula = rf"mean + {rule.beta:.3g} $\times$ deviation of {what}"
+        formula = rf"mean + {rule.beta:.3g} $\times$ SD of {what}"
         axis.set(title=rf"$\bf{{{letter}}}$  {name}: {formula}", xlabel="$x$")
     legend_below(figure, (rates, values), 3)
     return figure
@@ -123,18 +106,7 @@ def _ventiles(axis: Axes, line: Tensor, mean: Tensor, var: Tensor) -> None:
 def _answer_ticks(axis: Axes, belief: Belief) -> None:
     """Yes answers as ticks at the top, no answers at the bottom, without ties."""
     places, signs = belief.data.points[belief.data.first, 0], belief.data.signs
-    for chosen, height, label in (
-        (signs > 0, 0.97, "answered yes (top)"),
-        (signs < 0, 0.03, "answered no (bottom)"),
-    ):
-        heights = [height] * int(chosen.sum())
-        colour = INK if height > 0.5 else GREY
-        axis.plot(
-            places[chosen],
-            heights,
-            "|",
-            color=colour,
-            ms=9,
-            transform=axis.get_xaxis_transform(),
-            label=label,
-        )
+    ticks = (1, 0.97, INK, "answered yes (top)"), (-1, 0.03, GREY, "answered no (bottom)")
+    for sign, height, colour, label in ticks:
+        x, across = places[signs == sign], axis.get_xaxis_transform()
+        axis.plot(x, [height] * len(x), "|", color=colour, ms=9, transform=across, label=label)

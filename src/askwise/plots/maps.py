@@ -1,5 +1,6 @@
-"""A study over pairs of parameters, or along its only one."""
+"""A study along its parameters and over pairs of them."""
 
+import math
 from typing import Any
 
 import torch
@@ -7,20 +8,65 @@ from jaxtyping import Float
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 from torch import Tensor
 
 from askwise.model import Decomposition, decompose
-from askwise.numerics import deviation
-from askwise.plots.planes import Plane
+from askwise.numerics import deviation, ndtr, success_probability
+from askwise.plots.planes import Plane, pairs
 from askwise.plots.scene import Scene
-from askwise.plots.style import BAND, BLUE, INK, ORANGE, STYLE, legend_below
+from askwise.plots.style import BAND, BLUE, GREY, INK, ORANGE, STYLE, legend_below
 from askwise.space import Setting
 from askwise.study import Study
 
-_PAIRS = 3
+_PAIRS, _COLUMNS = 3, 3  # of maps, and of slices beside each other
+_RIM = 0.07  # distance of the answers above and below the rates
 _WIDE = 90  # characters that fit above two panels
 _MEAN = "expected value\n(noise of one answer = 1)"
 _SPREAD = "uncertainty\n(standard deviation)"
+
+
+@rc_context(STYLE)
+def study_slices(study: Study, context: Setting | None = None) -> Figure:
+    """Predictions along each parameter, with the others as in the recommended setting.
+
+    For yes/no studies the chance of a yes; else the chance that a setting is preferred to the
+    recommended one, with a 95% credible band.  Settings asked about are marked above (yes, preferred) or
+    below (no, not preferred); marks fade with their distance from the slice.
+    """
+    scene = Scene.of(study, context)
+    columns = 2 if len(scene.free) == 4 else min(_COLUMNS, len(scene.free))
+    rows = math.ceil(len(scene.free) / columns)
+    figure = Figure(figsize=(max(4.6, 0.6 + 2.9 * columns), 0.7 + 2.7 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, sharey=True, squeeze=False)
+    for name, axis in zip(scene.free, panels.flat, strict=False):
+        _slice(axis, scene, Plane.of(scene, [name]))
+    for axis in panels.flat[len(scene.free) :]:
+        axis.remove()
+    what = "chance of being preferred\nto the recommended setting" if scene.compares else "chance of a yes"
+    for axis in panels[:, 0]:
+        axis.set_ylabel(what)
+    scene.head(figure)
+    legend_below(figure, panels.flat[: len(scene.free)], 2 if columns == 1 else 3)
+    return figure
+
+
+def _slice(axis: Axes, scene: Scene, plane: Plane) -> None:
+    def moments(x: Float[Tensor, "q d"]) -> tuple[Float[Tensor, " q"], Float[Tensor, " q"]]:
+        """Mean and variance of f, or of its lead over the recommended setting."""
+        belief, best = scene.belief, scene.best.expand_as(x)
+        return belief.difference(x, best) if scene.compares else belief.moments(x)
+
+    mean, var = plane.values(lambda x: moments(x)[0]), plane.values(lambda x: moments(x)[1])
+    reach = BAND * deviation(var)
+    if scene.compares:
+        axis.axhline(0.5, color=GREY, lw=1, ls=(0, (4, 3)), zorder=1.5)
+    ends = ndtr(mean - reach), ndtr(mean + reach)
+    plane.curve(axis, success_probability(mean, var), ends, "95% credible band", "expected")
+    plane.mark_asked(axis, {"good": 1 + _RIM, "bad": -_RIM, "undecided": -2 * _RIM})
+    plane.mark_best(axis, success_probability(*moments(scene.best[None])))
+    axis.set(ylim=(-3 * _RIM, 1 + 2 * _RIM), yticks=(0, 0.25, 0.5, 0.75, 1))
+    axis.yaxis.set_major_formatter(PercentFormatter(1))
 
 
 @rc_context(STYLE)
@@ -31,11 +77,11 @@ def study_maps(study: Study, context: Setting | None = None) -> Figure:
     fade with their distance from the plane, by prior correlation.
     """
     scene = Scene.of(study, context)
-    pairs = scene.pairs[:_PAIRS]
-    figure = Figure(figsize=(8.6, 0.8 + 2.9 * len(pairs)), layout="constrained")
-    panels = figure.subplots(len(pairs), 2, squeeze=False)
+    drawn = pairs(scene)[:_PAIRS]
+    figure = Figure(figsize=(8.6, 0.8 + 2.9 * len(drawn)), layout="constrained")
+    panels = figure.subplots(len(drawn), 2, squeeze=False)
     mean_there, var_there = scene.belief.moments(scene.best[None])
-    for (left, right), names in zip(panels, pairs, strict=True):
+    for (left, right), names in zip(panels, drawn, strict=True):
         plane = Plane.of(scene, names)
         mean = plane.values(scene.belief.mean)
         spread = deviation(plane.values(scene.belief.variance))
@@ -58,7 +104,7 @@ def study_uncertainty(study: Study, context: Setting | None = None) -> Figure:
     along which the mean of f changes most.
     """
     scene = Scene.of(study, context)
-    plane = Plane.of(scene, scene.pairs[0])
+    plane = Plane.of(scene, pairs(scene)[0])
 
     def uncertainty(x: Float[Tensor, "q d"]) -> Decomposition:
         return decompose(scene.belief, x, scene.best.expand_as(x) if scene.compares else None)
@@ -98,7 +144,7 @@ def _stacked(axis: Axes, plane: Plane, epistemic: Tensor, aleatoric: Tensor) -> 
     )
     for low, high, colour, label, pattern in parts:
         look: dict[str, Any] = {"color": colour, "alpha": 0.45, "label": label, "hatch": pattern}
-        if scale.discrete:
+        if scale.axis.discrete:
             axis.bar(scale.at, high - low, 0.5, bottom=low, lw=0, **look)
         else:
             axis.fill_between(scale.at, low, high, lw=0, **look)

@@ -1,11 +1,13 @@
 """Values along one parameter as a curve, over two as a map."""
 
+import itertools
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
@@ -13,12 +15,20 @@ from torch import Tensor
 
 from askwise.plots.scales import SIDES, Scale, shown
 from askwise.plots.scene import Scene
-from askwise.plots.style import INK, SKY, hatch, hatch_spans
+from askwise.plots.style import GREY, HATCH, INK, RED, SKY, hatch_spans
 from askwise.study import Verdict
 
 _CELLS, _POINTS = 80, 201
+_COARSE = 12  # values per parameter, to find the parameters that matter most
 _LINE = 46  # characters that fit above a narrow panel
 _MARGIN = 0.16  # share of a curve's range left free above and below it, for the marks
+_FAR = 0.9  # the legend explains marks that are fainter than this
+_FAINT = 0.15  # opacity of a mark that is far away
+_LOOKS: dict[Verdict, dict[str, Any]] = {
+    "good": {"marker": "o", "facecolor": INK, "edgecolor": "white"},
+    "bad": {"marker": "o", "facecolor": "white", "edgecolor": INK},
+    "undecided": {"marker": "D", "facecolor": GREY, "edgecolor": "white"},
+}
 
 
 @dataclass(frozen=True)
@@ -28,29 +38,45 @@ class Plane:
     scene: Scene
     scales: Sequence[Scale]
     points: Float[Tensor, "*grid d"]
+    """[first], or [second, first] as in images."""
 
     @classmethod
-    def of(cls, scene: Scene, names: Sequence[str], through: Float[Tensor, " d"] | None = None) -> "Plane":
-        """Through this setting, or through the recommended one."""
-        scales = scene.scales(names, _POINTS if len(names) == 1 else _CELLS)
-        return cls(scene, scales, scene.along(scales, scene.best if through is None else through))
+    def of(
+        cls, scene: Scene, names: Sequence[str], through: Float[Tensor, " d"] | None = None, count: int = 0
+    ) -> "Plane":
+        """Through this setting or the recommended one, with about ``count`` values per parameter."""
+        curve = len(names) == 1
+        count = count or (_POINTS if curve else _CELLS)
+        scales = [Scale.of(scene.space, name, count, cells=not curve) for name in names]
+        counts = [len(one.axis.values) for one in reversed(scales)]
+        points = (scene.best if through is None else through).expand(*counts, -1).clone()
+        for back, one in enumerate(scales):
+            places = one.places
+            points[..., list(one.columns)] = places.view(-1, *[1] * back, places.shape[-1])
+        return cls(scene, scales, points)
 
     def held(self, before: str = "", width: int = _LINE) -> str:
-        """The values of the parameters that are not drawn, wrapped for a title, after other words."""
-        drawn = {scale.name for scale in self.scales}
-        point = self.points.reshape(-1, self.points.shape[-1])[0]
-        others = {
-            name: value
-            for name, value in self.scene.space.natural(point).items()
-            if name in self.scene.free and name not in drawn
-        }
+        """A wrapped title: ``before``, and the values of the parameters that are not drawn."""
+        names = set(self.scene.free) - {scale.name for scale in self.scales}
+        setting = self.scene.space.natural(self.points.reshape(-1, self.points.shape[-1])[0])
+        others = {name: value for name, value in setting.items() if name in names}
         at = f"at {shown(self.scene.space, others)}" if others else ""
         whole = ", ".join(part for part in (before, at) if part)
         return textwrap.fill(whole, width, break_long_words=False, break_on_hyphens=False)
 
     def values(self, values: Callable[[Tensor], Tensor]) -> Float[Tensor, "*grid"]:
         """Values [q] of points [q, d]; nan where infeasible."""
-        return self.scene.over(self.points, values)
+        with torch.no_grad():
+            found = values(self.points.reshape(-1, self.points.shape[-1])).reshape(self.points.shape[:-1])
+        return found.masked_fill(~self.feasible, torch.nan)
+
+    @property
+    def feasible(self) -> Bool[Tensor, "*grid"]:
+        """Whether points satisfy the constraints."""
+        domain = self.scene.domain
+        if domain is None or not domain.constrained:
+            return torch.ones(self.points.shape[:-1], dtype=torch.bool)
+        return domain.feasible(self.points)
 
     def draw(
         self,
@@ -60,49 +86,112 @@ class Plane:
         reach: Float[Tensor, "*grid"] | None = None,
     ) -> QuadMesh | None:
         """Draw a map, which is returned, or a curve with a band around it."""
-        for scale, which in zip(self.scales, SIDES, strict=False):
-            scale.dress(axis, which)
         if len(self.scales) == 1:
-            self._curve(axis, values, reach)
+            ends = (values, values) if reach is None else (values - reach, values + reach)
+            self.curve(axis, values, ends, "" if reach is None else "95% credible band")
+            bottom, top = _range(torch.stack(ends))
+            margin = _MARGIN * (top - bottom)
+            axis.set_ylim(bottom - margin, top + margin)
             return None
-        hatch(axis)
+        self.dress(axis)
+        axis.patch.set(**HATCH, linewidth=0)
         low, high = _range(values) if limits is None else limits
         grid = (*(scale.edges.numpy() for scale in self.scales), values.numpy())
         return axis.pcolormesh(*grid, cmap="cividis", vmin=low, vmax=high, rasterized=True)
 
-    def label(self, figure: Figure, axes: Axes | Sequence[Axes], image: QuadMesh | None, text: str) -> None:
-        """Label the colour bar, or the y axis of a curve."""
-        if image is not None:
-            figure.colorbar(image, ax=axes, label=text, pad=0.02)
-        for axis in () if image is not None else [axes] if isinstance(axes, Axes) else axes:
-            axis.set_ylabel(text)
+    def curve(
+        self, axis: Axes, values: Tensor, ends: tuple[Tensor, Tensor], band: str, name: str = ""
+    ) -> None:
+        """Draw values along one parameter in a band with these ends, and hatch what is infeasible."""
+        (scale,) = self.scales
+        self.dress(axis)
+        if scale.axis.discrete:
+            axis.vlines(scale.at, *ends, color=SKY, lw=7, label=band)
+            axis.plot(scale.at, values, "_", color=INK, ms=12, mew=2, label=name)
+        else:
+            axis.fill_between(scale.at, *ends, color=SKY, lw=0, label=band)
+            axis.plot(scale.at, values, color=INK, lw=1.6, label=name)
+        hatch_spans(axis, scale.edges, self.feasible)
 
-    def mark_asked(self, axis: Axes) -> None:
-        """Mark the settings asked about; along a curve good ones above it, others below."""
+    def dress(self, axis: Axes) -> None:
+        """Give an axis the names, limits and ticks of the parameters."""
+        for scale, side in zip(self.scales, SIDES, strict=False):
+            scale.dress(axis, side)
+
+    def label(self, figure: Figure, axis: Axes, image: QuadMesh | None, text: str) -> None:
+        """Label the colour bar, or the y axis of a curve."""
+        if image is None:
+            axis.set_ylabel(text)
+        else:
+            figure.colorbar(image, ax=axis, label=text, pad=0.02)
+
+    def positions(self, setting: Mapping[str, Any], height: float) -> tuple[float, float]:
+        """Where a setting is drawn; along one parameter, at this height."""
+        x, *more = (scale.parameter.position(setting[scale.name]) for scale in self.scales)
+        return x, (more[0] if more else height)
+
+    def mark_asked(self, axis: Axes, heights: Mapping[Verdict, float] | None = None) -> None:
+        """Mark the settings asked about, fainter where far away.
+
+        Along one parameter they are at these heights, by default good ones above the curve, others below.
+        """
         low, high = axis.get_ylim()
         inset = (high - low) * _MARGIN / (1 + 2 * _MARGIN) / 2
-        heights: dict[Verdict, float]
-        heights = {"good": high - inset, "bad": low + inset, "undecided": low + inset}
-        self.scene.mark_asked(axis, self.scales, heights if len(self.scales) == 1 else None)
+        heights = heights or {"good": high - inset, "bad": low + inset, "undecided": low + inset}
+        opacity = (_FAINT + (1 - _FAINT) * self._nearness()).tolist()
+        x, *more = (
+            scale.scattered([setting[scale.name] for setting, _ in self.scene.asked], side)
+            for scale, side in zip(self.scales, SIDES, strict=False)
+        )
+        y = more[0] if more else [heights[verdict] for _, verdict in self.scene.asked]
+        for verdict, style in _LOOKS.items():
+            chosen = [k for k, (_, other) in enumerate(self.scene.asked) if other == verdict]
+            if not chosen:
+                continue
+            places: list[Any] = [[part[k] for k in chosen] for part in (x, y, opacity)]
+            look: dict[str, Any] = {"s": 26, "linewidths": 0.8, "alpha": places[2], **style}
+            axis.scatter(*places[:2], clip_on=False, zorder=4, **look)
+            look = {"marker": style["marker"], "mfc": style["facecolor"], "mec": style["edgecolor"]}
+            label = f"asked: {self.scene.study.plan.kind.words[verdict]}"
+            axis.plot([], [], ls="none", ms=6, label=label, **look)  # for the legend
+        if min(opacity) < _FAR:
+            look = {"marker": "o", "color": INK, "alpha": 0.3, "mec": "white"}
+            axis.plot([], [], ls="none", ms=6, label="fainter: farther from this slice", **look)
 
     def mark_best(self, axis: Axes, height: float | Tensor) -> None:
-        """Mark the recommended setting; ``height`` is for curves."""
-        self.scene.mark_best(axis, self.scales, float(height) if len(self.scales) == 1 else None)
+        """A star at the recommended setting; along one parameter, at this height."""
+        x, y = self.positions(self.scene.params, float(height))
+        look: dict[str, Any] = {"color": RED, "mec": INK, "mew": 0.8, "ms": 15, "ls": "none"}
+        axis.plot([x], [y], "*", clip_on=False, zorder=6, label="recommended setting", **look)
 
-    def _curve(self, axis: Axes, values: Tensor, reach: Tensor | None) -> None:
-        (scale,) = self.scales
-        low, high = (values, values) if reach is None else (values - reach, values + reach)
-        label = "" if reach is None else "95% credible band"
-        if scale.discrete:
-            axis.vlines(scale.at, low, high, color=SKY, lw=7, label=label)
-            axis.plot(scale.at, values, "_", color=INK, ms=12, mew=2)
-        else:
-            axis.fill_between(scale.at, low, high, color=SKY, lw=0, label=label)
-            axis.plot(scale.at, values, color=INK, lw=1.6)
-        hatch_spans(axis, scale.edges, self.scene.allowed(self.points))
-        bottom, top = _range(torch.stack([low, high]))
-        margin = _MARGIN * (top - bottom)
-        axis.set_ylim(bottom - margin, top + margin)
+    def _nearness(self) -> Float[Tensor, " n"]:
+        """Prior correlation of each setting asked about with its projection onto this slice."""
+        points = self.scene.study.model.points([setting for setting, _ in self.scene.asked])
+        images = self.scene.best.repeat(len(points), 1)
+        columns = [column for one in self.scales for column in one.columns]
+        images[:, columns] = points[:, columns]
+        prior = self.scene.belief.prior
+        with torch.no_grad():
+            both = (prior.diagonal(points) * prior.diagonal(images)).sqrt()
+            return (prior.paired(points, images) / both).clamp(0, 1)
+
+
+def pairs(scene: Scene) -> list[tuple[str, ...]]:
+    """Pairs of parameters to draw over, sorted by how much the mean of f changes along them.
+
+    Choices only where there are fewer than two numbers; a single parameter is alone.
+    """
+    numbers = [name for name in scene.free if not scene.space.parameters[name].one_hot]
+    names = numbers if len(numbers) > 1 else numbers + [name for name in scene.free if name not in numbers]
+    if len(names) == 1:
+        return [(names[0],)]
+
+    def change(pair: tuple[str, ...]) -> float:
+        values = Plane.of(scene, pair, count=_COARSE).values(scene.belief.mean)
+        known = values[~values.isnan()]
+        return float(known.max() - known.min()) if len(known) else 0.0
+
+    return sorted(itertools.combinations(names, 2), key=change, reverse=True)
 
 
 def _range(values: Tensor) -> tuple[float, float]:

@@ -2,24 +2,20 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, PercentFormatter
-from torch import Tensor
 
 from askwise.errors import Refused
 from askwise.plots.scales import shown
 from askwise.plots.style import BLUE, GREY, INK, RED, STYLE, message
-from askwise.space import Domain, Setting
+from askwise.space import Setting
 from askwise.study import (
     Entry,
-    Model,
     Outlook,
     Situation,
     State,
@@ -36,14 +32,8 @@ _SAME = 0.02  # settings this close to the recommended one, in shares of the ran
 _FAST = 20  # ratio of response times beyond which their axis is logarithmic
 
 
-@dataclass(frozen=True)
-class _Checkpoint:
-    """What was known after some of the answers."""
-
-    question: int
-    sure: float
-    """Probability that the recommended setting was the best of those asked about in the whole study."""
-    look: Outlook
+_Checkpoint = tuple[int, float, Outlook]
+"""Question, probability that the setting then recommended is the best of all asked about, expectations."""
 
 
 @rc_context(STYLE)
@@ -52,38 +42,32 @@ def study_progress(study: Study, context: Setting | None = None) -> Figure:
 
     Top: the probability that the setting recommended at the time was the best of all settings asked about
     (those within 2% of the range of each parameter count as the same).  Then its expected regret, and the
-    expected gain of the next answer, in units of the noise of one answer.  With contexts, for one of them: by
-    default the last.
+    expected gain from the next answer, in units of the noise of one answer.  With contexts, all this is for
+    one of them, by default the last.
     """
     entries = study.history()
     if not any(entry.status == "answered" for entry in entries):
         raise Refused("study", "have answers to be drawn", "none", "Ask and tell first.")
-    given = _last_context(study, entries) if context is None and study.space.contexts else context
-    points = _checkpoints(study, entries, given)
+    if context is None and study.space.contexts:
+        last = [entry for entry in entries if entry.status == "answered"][-1].options[0]
+        context = {name: last[name] for name in study.space.contexts}
+    points = _checkpoints(study, entries, context)
     timed = any(entry.seconds is not None for entry in entries)
     ratios = (3, 3, 2, 2) if timed else (3, 3, 2)
     figure = Figure(figsize=(7, 7.4 if timed else 6), layout="constrained")
     sure, left, answers, *times = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
-    needs = study.plan.kind.needs(study.plan.initial)
-    missing = "" if points else f"no model yet: it takes {needs}"
-    _confidence(sure, points, missing)
-    _improvements(left, points, missing)
+    missing = f"no model yet: it takes {study.plan.kind.needs(study.plan.initial)}"
+    _outlooks(sure, left, points, missing)
     _answers(answers, entries, study)
     for axis in times:
         _times(axis, entries)
-    last = (answers, *times)[-1]
-    margin = max(0.7, 0.015 * len(entries))
-    last.set(xlabel="question", xlim=(-margin, len(entries) - 1 + margin))
-    last.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
+    bottom, margin = figure.axes[-1], max(0.7, 0.015 * len(entries))
+    bottom.set(xlabel="question", xlim=(-margin, len(entries) - 1 + margin))
+    bottom.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
     figure.align_ylabels()
-    if given:
-        figure.suptitle(f"For {shown(study.space, dict(given))}", fontsize=10.5, x=0.01, ha="left")
+    if context:
+        figure.suptitle(f"For {shown(study.space, dict(context))}", fontsize=10.5, x=0.01, ha="left")
     return figure
-
-
-def _last_context(study: Study, entries: Sequence[Entry]) -> Setting:
-    last = [entry for entry in entries if entry.status == "answered"][-1]
-    return {name: last.options[0][name] for name in study.space.contexts}
 
 
 def _checkpoints(study: Study, entries: Sequence[Entry], context: Setting | None) -> list[_Checkpoint]:
@@ -92,7 +76,8 @@ def _checkpoints(study: Study, entries: Sequence[Entry], context: Setting | None
     state = State({entry.id: entry for entry in entries})
     answered = state.having("answered")
     answers = Situation.of(state, context).answers
-    rivals = _asked_settings(model, answered, domain)
+    asked = model.points([option for entry in answered for option in entry.options])
+    rivals = (asked if domain is None else domain.snapped(asked)).unique(dim=0)  # distinct, in this context
     step = _EVERY * math.ceil(len(answers) / (_EVERY * _MOST))
     points = []
     for count in sorted({*range(step, len(answers), step), len(answers)}):
@@ -108,35 +93,23 @@ def _checkpoints(study: Study, entries: Sequence[Entry], context: Setting | None
         later = [entry.members for entry in entries if entry.id > last]
         then = later[0] if later else next_question(model, Situation.of(state, context))[0]
         look = outlook(belief, plan, prior, domain, model.points(then))
-        points.append(_Checkpoint(last, float(sure), look))
+        points.append((last, float(sure), look))
     return points
 
 
-def _asked_settings(model: Model, answered: Sequence[Entry], domain: Domain | None) -> Float[Tensor, "k d"]:
-    """The distinct settings asked about, in this context."""
-    points = model.points([option for entry in answered for option in entry.options])
-    return (points if domain is None else domain.snapped(points)).unique(dim=0)
-
-
-def _confidence(axis: Axes, points: Sequence[_Checkpoint], missing: str) -> None:
-    axis.plot([p.question for p in points], [p.sure for p in points], "o-", color=INK, ms=5, lw=1.6)
-    axis.set(ylim=(-0.03, 1.03), ylabel="probability that\nno setting asked\nabout is better")
-    axis.yaxis.set_major_formatter(PercentFormatter(1))
-    if not points:
-        axis.set_yticks(())
-        message(axis, missing)
-
-
-def _improvements(axis: Axes, points: Sequence[_Checkpoint], missing: str) -> None:
-    x = [p.question for p in points]
-    short, gain = ([getattr(p.look, name) for p in points] for name in ("regret", "gain"))
-    axis.plot(x, short, "o-", color=RED, ms=5, lw=1.6, label="expected regret of the recommended setting")
-    axis.plot(x, gain, "s--", color=BLUE, ms=5, lw=1.6, label="expected gain by the next answer")
-    axis.set_ylabel("improvement\n(noise of one\nanswer = 1)")
-    axis.set_ylim(0, 1.08 * max([*short, *gain, 1e-3]))
+def _outlooks(sure: Axes, left: Axes, points: Sequence[_Checkpoint], missing: str) -> None:
+    """Confidence above, expected regret and gain below."""
+    x = [question for question, _, _ in points]
+    sure.plot(x, [chance for _, chance, _ in points], "o-", color=INK, ms=5, lw=1.6)
+    sure.set(ylim=(-0.03, 1.03), ylabel="probability that\nno setting asked\nabout is better")
+    sure.yaxis.set_major_formatter(PercentFormatter(1))
+    regret, gain = [look.regret for _, _, look in points], [look.gain for _, _, look in points]
+    left.plot(x, regret, "o-", color=RED, ms=5, lw=1.6, label="expected regret")
+    left.plot(x, gain, "s--", color=BLUE, ms=5, lw=1.6, label="expected gain from the next answer")
+    left.set(ylim=(0, 1.08 * max([*regret, *gain, 1e-3])), ylabel="regret, gain\n(noise of one\nanswer = 1)")
     if points:
-        axis.legend(loc="lower left", bbox_to_anchor=(0, 0.98), ncols=2, borderaxespad=0)
-    else:
+        left.legend(loc="lower left", bbox_to_anchor=(0, 0.98), ncols=2, borderaxespad=0)
+    for axis in () if points else (sure, left):
         axis.set_yticks(())
         message(axis, missing)
 
@@ -144,11 +117,10 @@ def _improvements(axis: Axes, points: Sequence[_Checkpoint], missing: str) -> No
 def _answers(axis: Axes, entries: Sequence[Entry], study: Study) -> None:
     """Each question as a mark in the row of its status."""
     kind = study.plan.kind
-    names = [f"option {label}" for label in labels(study.size)] if kind.compares else [kind.words["good"]]
+    options = [f"option {label}" for label in labels(study.size)]
+    names = options if kind.compares else [kind.words["good"], kind.words["bad"]]
     found = [(entry.id, row) for entry in entries for row in _rows(entry, study, names)]
-    always = names if kind.compares else [kind.words["good"], kind.words["bad"]]
-    more = ["can't decide", "skipped", "voided", "expired", "open"]
-    rows = always + [row for row in more if any(row == other for _, other in found)]
+    rows = names + [row for row in _LOOKS if row in {row for _, row in found} - {*names}]
     size = min(5.5, max(3.0, 330 / len(entries)))
     for height, row in enumerate(rows):
         look = _LOOKS.get(row, {"marker": "o", "mfc": INK, "mec": INK})
@@ -171,7 +143,7 @@ _LOOKS: dict[str, dict[str, Any]] = {
 
 
 def _rows(entry: Entry, study: Study, names: Sequence[str]) -> list[str]:
-    """Rows of a question; pairwise answers may leave several options unbeaten."""
+    """Rows of a question; after pairwise answers several options may be unbeaten."""
     if entry.status != "answered" or entry.answer is None:
         return [entry.status]
     said = entry.answer.verdicts(len(entry.options))

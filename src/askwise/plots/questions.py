@@ -36,7 +36,8 @@ def question(belief: Belief, rule: Rule, m: int, seed: int = 0) -> Figure:
         heights[member] = float(trace.drawn(trace.points[member : member + 1])[member])
     for member, (place, height) in enumerate(zip(trace.points[:, 0].tolist(), heights, strict=True)):
         mark(values, member, place, height, label=f"asks {member_name(member, m)}")
-    values.set(ylabel="$f$", title=_headline(rule, m), xlim=(0, 1))
+    what = "about one point" if m == 1 else "for a duel" if m == 2 else f"for a batch of {m}"
+    values.set(ylabel="$f$", title=f"{rule.title} asks {what}", xlim=(0, 1))
     _answer_rows(answers, belief)
     curves = {member: trace.score(member, x) for member in trace.chosen}
     if curves:
@@ -52,31 +53,20 @@ def question(belief: Belief, rule: Rule, m: int, seed: int = 0) -> Figure:
     return figure
 
 
-def _headline(rule: Rule, m: int) -> str:
-    what = "about one point" if m == 1 else "for a duel" if m == 2 else f"for a batch of {m}"
-    return f"{rule.title} asks {what}"
-
-
 def _answer_rows(axis: Axes, belief: Belief) -> None:
     """One row per answer, the first at the top; a tie is a line without a winner."""
-    data = belief.data
-    duels = bool((data.second >= 0).any())
-    good, bad = ("won", "lost") if duels else ("yes", "no")
-    first, second = (data.points[index.clamp_min(0), 0] for index in (data.first, data.second))
-    won = torch.where(data.signs > 0, first, second)
-    lost = torch.where(data.signs > 0, second, first)
-    alone = data.second < 0
+    data, signs = belief.data, belief.data.signs
+    alone, decided = data.second < 0, signs != 0
+    first, second = (data.points[index, 0] for index in (data.first, data.second.where(~alone, data.first)))
+    better, worse = second.where(signs <= 0, first), first.where(signs <= 0, second)
     rows = torch.arange(1, data.n + 1)
     axis.hlines(rows[~alone], first[~alone], second[~alone], color=GREY, lw=0.9)
-    told = data.signs != 0
-    up = told & (~alone | (data.signs > 0))
-    down = told & (~alone | (data.signs < 0))
-    better = torch.where(alone, first, won)
-    worse = torch.where(alone, first, lost)
+    up, down = (decided & (~alone | side) for side in (signs > 0, signs < 0))
+    good, bad = ("yes", "no") if alone.all() else ("won", "lost")
     axis.plot(better[up], rows[up], "o", color=INK, ms=4.5, label=good)
     axis.plot(worse[down], rows[down], "o", mfc="white", mec=INK, ms=4.5, label=bad)
-    if not told.all():
-        tied, between = rows[~told].repeat(2), torch.cat([first[~told], better[~told]])
+    if not decided.all():
+        tied, between = rows[~decided].repeat(2), torch.cat([first[~decided], second[~decided]])
         axis.plot(between, tied, "o", color=GREY, ms=4.5, label="tied")
     axis.set(ylabel="answers", ylim=(data.n + 0.8, 0.2), yticks=())
 

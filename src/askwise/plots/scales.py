@@ -1,4 +1,4 @@
-"""Parameters as axes: natural units, logarithms, whole numbers, names of categories."""
+"""Parameters as axes: natural units, logarithms, whole numbers, names of choices."""
 
 import itertools
 import math
@@ -14,9 +14,9 @@ from torch import Tensor
 
 from askwise.space import Axis, Parameter, Space, Value
 
-_TICKS, _ALL = 6, 10  # number of ticks, and of whole numbers that each have one
-_LONG = 24  # letters of all names of categories that fit below a panel side by side
-_LETTER = 0.036  # width of a letter of a tick, in shares of a narrow panel
+_TICKS, _ALL = 6, 10  # ticks per axis, and whole numbers up to which each has one
+_LONG = 24  # letters that the names of all choices may have together to fit below a panel
+_LETTER = 0.036  # width of a letter of a tick label, as a share of a narrow panel
 _SCATTER = 0.42  # share of a cell over which marks are scattered
 _TURNS = {"x": 0.7548776662466927, "y": 0.5698402909980532}  # steps that fill a square evenly
 
@@ -26,13 +26,24 @@ SIDES: tuple[Side, Side] = ("x", "y")
 
 @dataclass(frozen=True)
 class Scale:
-    """Settings along one parameter, and where they are on an axis."""
+    """A parameter as an axis of a figure, with the values to draw."""
 
     name: str
     parameter: Parameter
     columns: Sequence[int]
     """Its coordinates in the unit cube."""
     axis: Axis
+
+    @classmethod
+    def of(cls, space: Space, name: str, count: int, cells: bool = False) -> "Scale":
+        """A parameter of a space as an axis with about this many values.
+
+        Continuous values run from end to end, or through the middles of equal ``cells``; discrete ones are
+        all there, unless there are very many.
+        """
+        parameter = space.parameters[name]
+        columns = [column for column, owner in enumerate(space.owners) if owner == name]
+        return cls(name, parameter, columns, parameter.axis(count, cells))
 
     @property
     def at(self) -> Float[Tensor, " k"]:
@@ -45,11 +56,6 @@ class Scale:
         return _f64(self.axis.edges)
 
     @property
-    def discrete(self) -> bool:
-        """Whether each value is drawn by itself."""
-        return self.axis.discrete
-
-    @property
     def places(self) -> Float[Tensor, "k w"]:
         """The values as coordinates of the unit cube."""
         return _f64([self.parameter.places(value) for value in self.axis.values])
@@ -60,23 +66,18 @@ class Scale:
         unit = f" ({escaped(self.parameter.unit)})" if self.parameter.unit else ""
         return f"{escaped(self.name)}{unit}"
 
-    def position(self, value: Value) -> float:
-        """Where a value is on the axis."""
-        return self.parameter.position(value)
-
     def scattered(self, values: Sequence[Value], which: Side = "x") -> list[float]:
-        """Positions, a little apart where many values would be one above the other."""
-        apart = _SCATTER * (self.discrete and not self.axis.log)
-        turn = _TURNS[which]
-        return [self.position(value) + apart * ((k * turn) % 1 - 0.5) for k, value in enumerate(values)]
+        """Positions of values, a little apart where many would overlap."""
+        apart = _SCATTER * (self.axis.discrete and not self.axis.log)
+        positions, turn = map(self.parameter.position, values), _TURNS[which]
+        return [position + apart * ((k * turn) % 1 - 0.5) for k, position in enumerate(positions)]
 
     def dress(self, axes: Axes, which: Side = "x") -> None:
         """Give an axis the name, the limits and the ticks of the parameter."""
         axis: Any = getattr(axes, f"{which}axis")
         if self.axis.log:
-            getattr(axes, f"set_{which}scale")("log")
-        getattr(axes, f"set_{which}lim")(*self.axis.limits)
-        getattr(axes, f"set_{which}label")(self.label)
+            axes.set(**{f"{which}scale": "log"})
+        axes.set(**{f"{which}lim": self.axis.limits, f"{which}label": self.label})
         axis.set_minor_locator(NullLocator())
         axis.set_minor_formatter(NullFormatter())
         if self.axis.names:
@@ -87,38 +88,26 @@ class Scale:
         elif self.axis.log:
             (one,) = self.parameter.coordinates
             ticks = _log_ticks(one.low, one.high, self.axis.whole)
-            axis.set_major_locator(FixedLocator(ticks))
-            axis.set_ticklabels([_number(tick) for tick in ticks])
+            axis.set_ticks(ticks, [_number(tick) for tick in ticks])
         else:
             few = self.axis.whole and len(self.axis.values) <= _ALL
             locator = MaxNLocator(_TICKS - 1, integer=self.axis.whole)
             axis.set_major_locator(FixedLocator(self.axis.at) if few else locator)
 
 
-def scale(space: Space, name: str, count: int, cells: bool = False) -> Scale:
-    """A parameter of a space as an axis with about this many values.
-
-    Continuous values run from end to end, or through the middles of equal ``cells``; of others all are
-    taken, unless they are very many.
-    """
-    parameter = space.parameters[name]
-    columns = [column for column, owner in enumerate(space.owners) if owner == name]
-    return Scale(name, parameter, columns, parameter.axis(count, cells))
-
-
 def shown(space: Space, settings: dict[str, Any]) -> str:
-    """Settings in words: names, values, units."""
+    """Names, values and units of a setting, as text."""
     texts = {name: space.parameters[name].text(value) for name, value in settings.items()}
     return ", ".join(f"{escaped(name)} = {escaped(text)}" for name, text in texts.items())
 
 
 def escaped(text: str) -> str:
-    """Text in which a dollar is a dollar."""
+    """Text in which a dollar sign does not begin a formula."""
     return text.replace("$", r"\$")
 
 
 def _log_ticks(low: float | int, high: float | int, whole: bool) -> list[float]:
-    """Round numbers: 1, 2 and 5 times powers of ten, or powers of ten alone, or every other of these."""
+    """Round numbers: 1, 2 and 5 times powers of ten; else powers of ten; else every second, third, .. one."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for step, parts in ((1, (1, 2, 5)), (1, (1,)), *((step, (1,)) for step in range(2, len(powers) + 2))):
         ticks = [part * 10.0**power for power in powers if power % step == 0 for part in parts]
@@ -134,7 +123,7 @@ def _log_ticks(low: float | int, high: float | int, whole: bool) -> list[float]:
 
 
 def _crowded(ticks: Sequence[float], length: float) -> bool:
-    """Whether the numbers of neighbours would touch, on an axis of this length in logarithms."""
+    """Whether neighbouring tick labels would touch on an axis with this range of logarithms."""
     return any(
         math.log(right / left) / length < _LETTER * (1 + (len(_number(left)) + len(_number(right))) / 2)
         for left, right in itertools.pairwise(ticks)

@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from askwise.plots.planes import Plane
-from askwise.plots.scales import SIDES
+from askwise.plots.planes import Plane, pairs
 from askwise.plots.scene import Scene
 from askwise.plots.style import STYLE, legend_below, mark, member_name, message
 from askwise.plots.trace import Trace, Watched
@@ -32,18 +31,17 @@ def study_score(study: Study, context: Setting | None = None) -> Figure:
     """
     scene = Scene.of(study, context)
     trace = _trace(scene)
-    movers = list(trace.chosen)[:_MOST]
+    movers, pair = list(trace.chosen)[:_MOST], pairs(scene)[0]
     columns = max(1, min(2, len(movers)))
     rows = max(1, math.ceil(len(movers) / columns))
-    wide = 5.4 if columns == 1 else 8.6
-    figure = Figure(figsize=(wide, 1.2 + 2.9 * rows), layout="constrained")
+    figure = Figure(figsize=(5.4 if columns == 1 else 8.6, 1.2 + 2.9 * rows), layout="constrained")
     panels = list(figure.subplots(rows, columns, squeeze=False).flat)
     for axis, member in zip(panels, movers, strict=False):
-        _score(figure, axis, Plane.of(scene, scene.pairs[0], trace.points[member]), trace, member)
+        _score(figure, axis, Plane.of(scene, pair, trace.points[member]), trace, member)
     for axis in panels[max(1, len(movers)) :]:
         axis.remove()
     if not movers:
-        _no_score(panels[0], Plane.of(scene, scene.pairs[0], trace.points[0]), trace)
+        _no_score(panels[0], Plane.of(scene, pair, trace.points[0]), trace)
     scene.head(figure, f"{study.rule.title}: the next question" if trace.steps else "The next question")
     legend_below(figure, panels[:1], columns + 1)
     return figure
@@ -62,16 +60,11 @@ def _score(figure: Figure, axis: Axes, plane: Plane, trace: Trace, member: int) 
 
 def _no_score(axis: Axes, plane: Plane, trace: Trace) -> None:
     """The query alone, and why there is no score."""
-    for scale, which in zip(plane.scales, SIDES, strict=False):
-        scale.dress(axis, which)
+    plane.dress(axis)
     if len(plane.scales) == 1:
         axis.set(ylim=(0, 1), yticks=())
-    message(
-        axis,
-        "no score: the rule asks\nwhere draws of f are highest"
-        if trace.steps
-        else "no score: the model\ndid not choose this question",
-    )
+    drawn, other = "the rule asks\nwhere draws of f are highest", "the model\ndid not choose this question"
+    message(axis, f"no score: {drawn if trace.steps else other}")
     _mark_members(axis, plane, trace, [0.12] * len(trace.points))
 
 
@@ -81,11 +74,10 @@ def _mark_members(axis: Axes, plane: Plane, trace: Trace, heights: list[float]) 
     others = [column for column in range(trace.points.shape[-1]) if column not in columns]
     through = plane.points.reshape(-1, trace.points.shape[-1])[0]
     for member, (point, height) in enumerate(zip(trace.points, heights, strict=True)):
-        setting = plane.scene.space.natural(point)
-        x, *more = (scale.position(setting[scale.name]) for scale in plane.scales)
+        x, y = plane.positions(plane.scene.space.natural(point), height)
         off = bool(((point - through)[others].abs() > _NEAR).any())
         label = f"next question: {member_name(member, count)}{' (off this plane)' if off else ''}"
-        mark(axis, member, x, more[0] if more else height, label, hollow=off)
+        mark(axis, member, x, y, label, hollow=off)
 
 
 def _clipped(values: Tensor) -> Tensor:

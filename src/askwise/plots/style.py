@@ -22,20 +22,15 @@ STYLE: dict[Any, Any] = {
 }
 INK, GREY, SKY, BLUE, RED, ORANGE = "#222222", "#767676", "#cfe3f1", "#0072b2", "#d55e00", "#e69f00"
 BAND = 1.959963984540054  # standard deviations of a 95% interval
-_MEMBERS = (
-    (BLUE, "*"),
-    (RED, "D"),
-    ("#009e73", "s"),
-    ("#cc79a7", "^"),
-    (ORANGE, "v"),
-    ("#56b4e9", "P"),
-    (INK, "X"),
-)
+HATCH: dict[str, Any] = {"facecolor": "#f2f2f2", "hatch": "////", "edgecolor": "#b5b5b5"}
+_MEMBER_COLOURS = (BLUE, RED, "#009e73", "#cc79a7", ORANGE, "#56b4e9", INK)
+_MEMBER_MARKS = "*Ds^vPX"
 
 
 def look(member: int) -> tuple[str, str]:
     """Colour and shape of the mark of a member of a query."""
-    return _MEMBERS[member % len(_MEMBERS)]
+    place = member % len(_MEMBER_MARKS)
+    return _MEMBER_COLOURS[place], _MEMBER_MARKS[place]
 
 
 def member_name(member: int, m: int) -> str:
@@ -50,16 +45,14 @@ def band(axis: Axes, line: Tensor, mean: Tensor, var: Tensor) -> None:
     axis.plot(line, mean, color=INK, lw=1.6, label="mean")
 
 
-def mark(
-    axis: Axes, member: int, place: float, height: float, label: str | None = None, hollow: bool = False
-) -> None:
+def mark(axis: Axes, member: int, x: float, y: float, label: str | None = None, hollow: bool = False) -> None:
     """Mark a member of a query."""
     colour, shape = look(member)
     inks: dict[str, Any] = {"color": colour, "mec": "white"}
     if hollow:
         inks = {"ls": "none", "mfc": "white", "mec": colour, "mew": 1.4}
     size = 18 if shape == "*" else 7
-    axis.plot([place], [height], shape, ms=size, clip_on=False, zorder=5, label=label, **inks)
+    axis.plot([x], [y], shape, ms=size, clip_on=False, zorder=5, label=label, **inks)
 
 
 def legend_below(figure: Figure, axes: Iterable[Axes], columns: int) -> None:
@@ -71,19 +64,13 @@ def legend_below(figure: Figure, axes: Iterable[Axes], columns: int) -> None:
     figure.legend(found.values(), found, loc="outside lower center", ncols=columns)
 
 
-def hatch(axis: Axes) -> None:
-    """Hatch the background."""
-    axis.patch.set(facecolor="#f2f2f2", hatch="////", edgecolor="#b5b5b5", linewidth=0)
-
-
 def hatch_spans(axis: Axes, edges: Float[Tensor, " e"], allowed: Bool[Tensor, " k"]) -> None:
     """Hatch the infeasible stretches of an axis."""
     start = 0
     for inside, run in groupby(allowed.tolist()):
         end = start + len(list(run))
         if not inside:
-            look: dict[str, Any] = {"facecolor": "#f2f2f2", "hatch": "////", "edgecolor": "#b5b5b5"}
-            axis.axvspan(float(edges[start]), float(edges[end]), lw=0, zorder=0, **look)
+            axis.axvspan(float(edges[start]), float(edges[end]), lw=0, zorder=0, **HATCH)
         start = end
 
 

@@ -14,13 +14,14 @@ from askwise.rules import Asks, Rule, check_size
 from askwise.search import Search
 
 _GRID = 501
+_Scored = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class Step:
     """One search of a rule: the score it maximised, and where."""
 
-    score: Callable[[Tensor], Tensor]
+    score: _Scored
     found: Tensor
     draws: int | None
 
@@ -31,24 +32,12 @@ class _WatchedSearch(Search):
 
     steps: list[Step] = field(default_factory=list)
 
-    @classmethod
-    def like(cls, search: Search, steps: list[Step]) -> "_WatchedSearch":
-        """The same search, recording its steps."""
-        return cls(
-            **{part.name: getattr(search, part.name) for part in fields(Search) if part.init}, steps=steps
-        )
-
     def champion(self, belief: Belief) -> Tensor:
         """The point of highest posterior mean."""
         return Search.champion(replace(self, steps=[]), belief)
 
     def argmax(
-        self,
-        score: Callable[[Tensor], Tensor],
-        q: int = 1,
-        *,
-        draws: int | None = None,
-        extra: Tensor | None = None,
+        self, score: _Scored, q: int = 1, *, draws: int | None = None, extra: Tensor | None = None
     ) -> Tensor:
         """The same points, recorded."""
         found = super().argmax(score, q, draws=draws, extra=extra)
@@ -76,19 +65,18 @@ class Trace:
     @property
     def chosen(self) -> range:
         """Members chosen by the last score; none if the rule has no score."""
-        step = self._last
         count = len(self.points)
-        return range(count, count) if step is None else range(count - len(step.found), count)
+        return range(count - (len(self._last.found) if self._last else 0), count)
 
     def score(self, member: int, x: Float[Tensor, "q d"]) -> Float[Tensor, " q"]:
         """The last score maximised, as one of the members it chose moves to these points."""
         step = self._last
         assert step is not None  # else no member was chosen by a score
-        found = self.points[self.chosen.start :]  # in the order asked, which a group's score does not heed
+        found = self.points[self.chosen.start :]
         if len(found) == 1:
             values = step.score(x)
             return values.exp() if isinstance(step.score, Score) and step.score.logarithmic else values
-        groups = found.repeat(len(x), 1, 1)
+        groups = found.repeat(len(x), 1, 1)  # the score of a group does not depend on the order
         groups[:, member - self.chosen.start] = x
         return step.score(groups)
 
@@ -97,15 +85,6 @@ class Trace:
         """The last search without draws; of a batch, the one that chose all its members."""
         steps = [step for step in self.steps if step.draws is None]
         return max(reversed(steps), key=lambda step: len(step.found), default=None)
-
-
-def asked(belief: Belief, rule: Rule, m: int, seed: int) -> Trace:
-    """What :func:`askwise.next_query` would ask, and how it got there."""
-    check_size(rule, m)
-    steps: list[Step] = []
-    search = _WatchedSearch.like(Search.around(belief, generator("question", seed)), steps)
-    with torch.no_grad():
-        return Trace(rule.ask(belief, m, search), steps)
 
 
 @dataclass(frozen=True)
@@ -121,17 +100,23 @@ class Watched(Rule, register=False):
     def ask(self, belief: Belief, m: int, search: Search) -> Tensor:
         """What the rule asks."""
         self.steps.clear()
-        return self.rule.ask(belief, m, _WatchedSearch.like(search, self.steps))
+        given = {part.name: getattr(search, part.name) for part in fields(Search) if part.init}
+        return self.rule.ask(belief, m, _WatchedSearch(**given, steps=self.steps))
+
+
+def asked(belief: Belief, rule: Rule, m: int, seed: int) -> Trace:
+    """What :func:`askwise.next_query` would ask, and how it got there."""
+    check_size(rule, m)
+    watched = Watched(rule)
+    with torch.no_grad():
+        points = watched.ask(belief, m, Search.around(belief, generator("question", seed)))
+    return Trace(points, watched.steps)
 
 
 def grid(belief: Belief) -> Float[Tensor, "q 1"]:
     """Points of the unit interval, for a belief about one study in one dimension."""
     points = belief.data.points
     if belief.data.lanes or points.shape[-1] != 1:
-        raise Refused(
-            "belief to draw",
-            "be of one study in one dimension",
-            f"{tuple(belief.data.lanes)} lanes, d = {points.shape[-1]}",
-            "Select a lane of a 1-D study.",
-        )
+        got = f"{tuple(belief.data.lanes)} lanes, d = {points.shape[-1]}"
+        raise Refused("belief to draw", "be of one study in one dimension", got, "Select a lane of one.")
     return torch.linspace(0, 1, _GRID, dtype=torch.float64)[:, None]

@@ -13,8 +13,7 @@ with extra("plots", "a report"):
 
 __all__ = ["write"]
 
-_SCENARIOS = tuple(name for each in comparison.SCENARIOS for name in each.experiments.values())
-_ORDER = (*_SCENARIOS, *variations.NAMES)
+_ORDER = (*(name for one in comparison.SCENARIOS for name in one.experiments.values()), *variations.NAMES)
 
 
 def write(directories: Sequence[Path], out: Path, findings: Path | None = None) -> None:

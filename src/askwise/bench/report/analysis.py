@@ -4,7 +4,6 @@ import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -24,25 +23,16 @@ Advantage = dict[str, tuple[Interval, Interval]]
 """Superiority of the best rule over each of the others, best first: by final score, and by AUC."""
 
 
-@dataclass(frozen=True)
-class Weighted:
-    """The regret of a rule with one value of beta."""
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """The regret of an arm, in an experiment that varies beta or the number m of points in a query."""
 
     rule: str
-    beta: float
-    usual: bool
-    """Whether it is the rule's default."""
+    value: float | int
+    """Of beta, or of m."""
+    default: bool
     final: Interval
     average: Interval
-
-
-@dataclass(frozen=True, eq=False)
-class Sized:
-    """The regret of a rule with queries of m points."""
-
-    rule: str
-    m: int
-    final: Interval
     course: Float[np.ndarray, " iteration"]
     """Mean over functions and replicates after each query."""
 
@@ -60,11 +50,6 @@ class Analysis:
         return self.results.experiment.name
 
     @property
-    def command(self) -> str:
-        """The command that runs it, without a directory: these results may be packed."""
-        return command(self.results.experiment, imports=self.results.about.get("imports", ()))
-
-    @property
     def arms(self) -> dict[str, str]:
         """The rule of each arm by label, in the order of the experiment."""
         return {label: self.results.experiment.arm(label).rule for label in self.results.scores}
@@ -79,16 +64,6 @@ class Analysis:
         """Normalised regret of each arm."""
         return normalised_regret(self.results)
 
-    @cached_property
-    def _superiority(self) -> dict[str, Superiority]:
-        return {}
-
-    def superiority(self, of: Literal["final", "auc"]) -> Superiority:
-        """How often runs of one arm beat those of another."""
-        if of not in self._superiority:
-            self._superiority[of] = superiority(self.results.scores, of=of)
-        return self._superiority[of]
-
     def final_regret(self, arm: str) -> Interval:
         """Mean normalised regret after the last query."""
         return mean_regret(self.regret[arm][..., -1])
@@ -100,33 +75,27 @@ class Analysis:
     def advantage(self) -> Advantage:
         """How often runs of the best rule beat those of each of the others."""
         best, *others = self.tables[ALPHA].rules
-        final, auc = self.superiority("final"), self.superiority("auc")
+        final, auc = superiority(self.results.scores), superiority(self.results.scores, of="auc")
         return {rule: (_against(final, best, rule), _against(auc, best, rule)) for rule in others}
 
-    def weighted(self) -> list[Weighted]:
+    def by_beta(self) -> list[Variant]:
         """The arms with a beta, sorted by rule and beta."""
         found = []
         for label, text in self.arms.items():
             rule = parse(text)
-            beta = getattr(rule, "beta", None)
-            if beta is None:
-                continue
-            usual = beta == getattr(RULES[rule.key], "beta", None)
-            regrets = self.final_regret(label), self.average_regret(label)
-            found.append(Weighted(rule.key, beta, usual, *regrets))
-        return sorted(found, key=lambda one: (one.rule, one.beta))
+            if (beta := getattr(rule, "beta", None)) is not None:
+                default = beta == getattr(RULES[rule.key], "beta", None)
+                found.append(self._variant(label, rule.key, beta, default))
+        return sorted(found, key=lambda one: (one.rule, one.value))
 
-    def sized(self) -> list[Sized]:
-        """Every arm by its number of points."""
-        return [
-            Sized(
-                rule,
-                self.results.experiment.arm(label).m,
-                self.final_regret(label),
-                self.regret[label].mean((0, 1)),
-            )
-            for label, rule in self.arms.items()
-        ]
+    def by_size(self) -> list[Variant]:
+        """Every arm, with its number of points."""
+        arms = map(self.results.experiment.arm, self.arms)
+        return [self._variant(arm.label, arm.rule, arm.m) for arm in arms]
+
+    def _variant(self, label: str, rule: str, value: float | int, default: bool = False) -> Variant:
+        course = self.regret[label].mean((0, 1))
+        return Variant(rule, value, default, self.final_regret(label), self.average_regret(label), course)
 
 
 def _against(found: Superiority, best: str, rule: str) -> Interval:
@@ -149,4 +118,6 @@ def described(run: Analysis) -> str:
 def recipe(*runs: Analysis) -> Recipe:
     """How to reproduce a table about these experiments."""
     report = shlex.join(["askwise", "bench", "report", *(str(run.directory) for run in runs)])
-    return Recipe(report, tuple(run.command for run in runs))
+    about = [(run.results.experiment, run.results.about.get("imports", ())) for run in runs]
+    # without directories: these results may be packed
+    return Recipe(report, tuple(command(experiment, imports=imports) for experiment, imports in about))

@@ -22,34 +22,27 @@ _SCORES = {"value": "the function", "probability": "the probability of a yes"}
 
 def add(page: Page, runs: Mapping[str, Analysis]) -> None:
     """Add a folded table of scores and a table of circumstances for each experiment."""
-    page.heading(2, "Scores on each function")
+    page.text("## Scores on each function")
     page.text("Mean score after the last query ± SEM; the highest mean of each function is bold.")
     for run in runs.values():
         page.sheet(_scores(run), folded=f"{run.results.experiment.title} (<code>{run.name}</code>)")
-    page.heading(2, "How the experiments were run")
+    page.text("## How the experiments were run")
     for run in runs.values():
         page.sheet(_circumstances(run))
 
 
 def _scores(run: Analysis) -> Sheet:
-    means, errors = {}, {}
-    for label, scores in run.results.scores.items():
-        final = scores[..., -1]
-        means[label] = final.mean(1)
-        count = final.shape[1]
-        errors[label] = final.std(1, ddof=1) / count**0.5 if count > 1 else np.full(len(final), np.nan)
-    best = np.max(list(means.values()), axis=0)
     rows = []
     for place, function in enumerate(run.results.functions):
+        final = [scores[place, :, -1] for scores in run.results.scores.values()]
+        best = max(runs.mean() for runs in final)
+        errors = [runs.std(ddof=1) / len(runs) ** 0.5 if len(runs) > 1 else np.nan for runs in final]
         cells = [
-            Cell(
-                measured(float(means[label][place]), float(errors[label][place])),
-                bold=bool(means[label][place] == best[place]),
-            )
-            for label in run.arms
+            Cell(measured(float(runs.mean()), float(error)), bold=bool(runs.mean() == best))
+            for runs, error in zip(final, errors, strict=True)
         ]
         rows.append([code(function), *cells])
-    columns = [Column.of("function", align="l"), *(Column(code(spelled(label))) for label in run.arms)]
+    columns = [Column("function", align="l"), *(Column(spelled(label), code=True) for label in run.arms)]
     caption = f"Mean final score ± SEM of {run.results.experiment.replicates} runs, `{run.name}`."
     return Sheet(f"scores-{run.name}", caption, columns, rows, recipe(run))
 
@@ -57,7 +50,7 @@ def _scores(run: Analysis) -> Sheet:
 def _circumstances(run: Analysis) -> Sheet:
     recorded = {name: value for name, value in run.results.about.items() if name != "experiment"}
     rows = [[Cell(name), Cell(value)] for name, value in (*_definition(run), *_lines(recorded))]
-    columns = [Column.of("experiment", align="l"), Column(code(run.name), align="p")]
+    columns = [Column("experiment", align="l"), Column(run.name, code=True, align="p")]
     return Sheet(f"run-{run.name}", f"{run.results.experiment.title}.", columns, rows, recipe(run))
 
 

@@ -1,20 +1,22 @@
 """The three scenarios of the paper, and the sections that other experiments share with them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from askwise.bench.functions import named
 from askwise.bench.published import ALPHA, PUBLISHED, Published
-from askwise.bench.ranking import Row, Table
-from askwise.bench.regret import levels
+from askwise.bench.ranking import Table
+from askwise.bench.regret import Interval
 from askwise.bench.report import figures
 from askwise.bench.report.analysis import ALPHAS, Advantage, Analysis, described, recipe
-from askwise.bench.report.figures import Curves, Wins
 from askwise.bench.report.page import MISSING, Cell, Column, Page, Sheet, code, spelled, within
 
 _WINS = (
     "Percentage of functions on which the rule of the row beats that of the column "
     f"at level {ALPHA:g}, by final score and by AUC."
+)
+_SUPERIORITY = (
+    "The same as a figure: right of the line, the best rule wins more than half of the comparisons."
 )
 _SCORES = {"value": "Mean score", "probability": "Mean score (the probability of a yes)"}
 
@@ -59,162 +61,118 @@ SCENARIOS = (
 
 def add_scenario(page: Page, scenario: Scenario, runs: Mapping[str, Analysis]) -> None:
     """Add the results of a scenario, if any of its experiments is among the runs."""
-    own = {way: runs[name] for way, name in scenario.experiments.items() if name in runs}
-    if not own:
-        return
-    page.heading(2, scenario.title)
-    page.text(scenario.about)
-    page.text("\n".join(f"- **{way}**, {described(run)}" for way, run in own.items()))
-    _add_comparison(page, scenario.key, own, PUBLISHED[scenario.key])
-    for way, run in own.items():
-        add_runs(page, run, f"Runs {way}", scenario.shown)
+    versions = {title: runs[name] for title, name in scenario.experiments.items() if name in runs}
+    if versions:
+        page.text(f"## {scenario.title}\n\n{scenario.about}\n\n{listed(versions)}")
+        _add_comparison(page, scenario.key, versions, PUBLISHED[scenario.key])
+        for title, run in versions.items():
+            add_runs(page, run, f"Runs {title}", scenario.shown)
 
 
 def add_other(page: Page, run: Analysis) -> None:
     """Add the results of an experiment without a section of its own."""
-    page.heading(2, run.results.experiment.title)
-    page.text(f"- {described(run)}")
+    page.text(f"## {run.results.experiment.title}\n\n- {described(run)}")
     _add_comparison(page, run.name, {run.name: run}, None)
-    add_runs(page, run, "Runs", ())
+    add_runs(page, run, "Runs")
 
 
-def _add_comparison(page: Page, key: str, own: Mapping[str, Analysis], published: Published | None) -> None:
-    ranked = {way: run for way, run in own.items() if run.tables}
-    if ranked:
-        _add_ranking(page, key, ranked, published)
-        _add_advantage(page, key, ranked)
+def listed(versions: Mapping[str, Analysis]) -> str:
+    """A list of experiments, each with a sentence or two."""
+    return "\n".join(f"- **{title}**, {described(run)}" for title, run in versions.items())
 
 
-def add_runs(page: Page, run: Analysis, heading: str, shown: tuple[str, ...]) -> None:
+def add_runs(page: Page, run: Analysis, heading: str, shown: Sequence[str] = ()) -> None:
     """Add the course of the runs: scores on the functions shown, regret on all."""
-    experiment, initial = run.results.experiment, run.results.experiment.initial
-    page.heading(3, heading)
-    place = {name: number for number, name in enumerate(run.results.functions)}
-    examples = [
-        Curves(
-            named(name).title,
-            {label: scores[place[name]] for label, scores in run.results.scores.items()},
-            levels(name, experiment.scale, experiment.score).best,
-        )
-        for name in shown
-        if name in place
-    ]
+    page.text(f"### {heading}")
+    examples = [name for name in shown if name in run.results.functions]
     if examples:
-        page.figure(
-            f"examples-{run.name}",
-            figures.score_curves(examples, run.arms, initial),
-            f"{_SCORES[experiment.score]} ± SEM after each query, `{run.name}`.",
-        )
-    everywhere = [
-        Curves(
-            f"{named(name).title} ({named(name).dim}-D)",
-            {label: regret[number] for label, regret in run.regret.items()},
-        )
-        for name, number in place.items()
-    ]
-    page.figure(
-        f"runs-{run.name}",
-        figures.regret_curves(everywhere, run.arms, initial),
-        f"Mean normalised regret ± SEM after each query, `{run.name}`.",
-    )
+        caption = f"{_SCORES[run.results.experiment.score]} ± SEM after each query, `{run.name}`."
+        page.figure(f"examples-{run.name}", figures.score_curves(run, examples), caption)
+    caption = f"Mean normalised regret ± SEM after each query, `{run.name}`."
+    page.figure(f"runs-{run.name}", figures.regret_curves(run), caption)
 
 
-def _add_ranking(page: Page, key: str, own: Mapping[str, Analysis], published: Published | None) -> None:
-    """Add ranks and Borda scores, and the shares of functions won."""
-    page.heading(3, "Ranking")
-    page.sheet(_ranking(key, own, published))
-    panels = []
+def _add_comparison(
+    page: Page, key: str, versions: Mapping[str, Analysis], published: Published | None
+) -> None:
+    """Add the ranking, the shares of functions won, the advantage of the best rules, and all regrets."""
+    ranked = {title: run for title, run in versions.items() if run.tables}
+    if not ranked:
+        return
+    tables: dict[str, Table | Published] = {} if published is None else {"published": published}
+    tables |= {title: run.tables[ALPHA] for title, run in ranked.items()}
+    labels = list(dict.fromkeys(rule for table in tables.values() for rule in table.rules))
+    page.text("### Ranking")
+    page.sheet(_ranking(key, ranked, published, labels))
+    page.figure(f"wins-{key}", figures.win_matrices(tables, labels), _WINS)
+    page.text("### How much better is the best?")
+    found = {title: (run.tables[ALPHA].rules[0], run.advantage()) for title, run in ranked.items()}
+    for title, run in ranked.items():
+        page.sheet(_superiority(run, title, *found[title]))
+    page.figure(f"superiority-{key}", figures.superiority_of_best(found), _SUPERIORITY)
+    page.sheet(_regret(key, ranked))
+
+
+def _ranking(
+    key: str, ranked: Mapping[str, Analysis], published: Published | None, labels: Sequence[str]
+) -> Sheet:
+    columns = [Column("rule", align="l")]
     if published is not None:
-        panels.append(Wins("published", published.rules, published.wins_final, published.wins_auc))
-    for way, run in own.items():
-        table = run.tables[ALPHA]
-        panels.append(Wins(way, table.rules, table.wins_final, table.wins_auc))
-    page.figure(f"wins-{key}", figures.win_matrices(panels, _labels(own, published)), _WINS)
+        columns.append(Column(f"{ALPHA:g}", group="published"))
+    columns += [Column(f"{alpha:g}", group=title) for title in ranked for alpha in ALPHAS]
+    rows = []
+    for label in labels:
+        theirs = [] if published is None else [_published_place(published, label)]
+        ours = [place(run.tables[alpha], label) for run in ranked.values() for alpha in ALPHAS]
+        rows.append([code(spelled(label)), *theirs, *ours])
+    counts = {"published": len(published.rules)} if published else {}
+    counts |= {title: len(run.arms) for title, run in ranked.items()}
+    each = ", ".join(f"{title} {count}" for title, count in counts.items())
+    compared = f"Scores grow with the number of rules compared: {each}."
+    if len(set(counts.values())) == 1:
+        compared = f"{counts.popitem()[1]} rules were compared."
+    caption = f"Rank, with the Borda score in brackets, at several levels. {compared}"
+    return Sheet(f"ranking-{key}", caption, columns, rows, recipe(*ranked.values()))
 
 
 def place(table: Table, label: str) -> Cell:
     """Rank and Borda score of a rule; a dash if it was not compared."""
-    return _cell(next((row for row in table.rows if row.rule == label), None))
+    found = [row for row in table.rows if row.rule == label]
+    return _place(found[0].rank, found[0].borda) if found else MISSING
 
 
-def _ranking(key: str, own: Mapping[str, Analysis], published: Published | None) -> Sheet:
-    columns = [Column.of("rule", align="l")]
-    if published is not None:
-        columns.append(Column.of(f"{ALPHA:g}", "published"))
-    columns += [Column.of(f"{alpha:g}", way) for way in own for alpha in ALPHAS]
-    rows = []
-    for label in _labels(own, published):
-        theirs = [] if published is None else [_cell(_published_row(published, label))]
-        ours = [place(run.tables[alpha], label) for run in own.values() for alpha in ALPHAS]
-        rows.append([code(spelled(label)), *theirs, *ours])
-    caption = f"Rank, with the Borda score in brackets, at several levels. {_counts(own, published)}"
-    return Sheet(f"ranking-{key}", caption, columns, rows, recipe(*own.values()))
-
-
-def _labels(own: Mapping[str, Analysis], published: Published | None) -> list[str]:
-    """All rules: the published ones in their order, then ours, best first."""
-    found = list(published.rules) if published else []
-    for run in own.values():
-        found += [rule for rule in run.tables[ALPHA].rules if rule not in found]
-    return found
-
-
-def _counts(own: Mapping[str, Analysis], published: Published | None) -> str:
-    """How many rules were compared."""
-    counts = {"published": len(published.rules)} if published else {}
-    counts |= {way: len(run.arms) for way, run in own.items()}
-    if len(set(counts.values())) == 1:
-        return f"{counts.popitem()[1]} rules were compared."
-    listed = ", ".join(f"{way} {count}" for way, count in counts.items())
-    return f"Scores grow with the number of rules compared: {listed}."
-
-
-def _published_row(published: Published, label: str) -> Row | None:
+def _published_place(published: Published, label: str) -> Cell:
     if label not in published.borda:
-        return None
+        return MISSING
     borda = published.borda[label]
-    return Row(label, 1 + sum(other > borda for other in published.borda.values()), borda)
+    return _place(1 + sum(other > borda for other in published.borda.values()), borda)
 
 
-def _cell(row: Row | None) -> Cell:
-    return MISSING if row is None else Cell(f"{row.rank} ({row.borda})", bold=row.rank == 1)
+def _place(rank: int, borda: int) -> Cell:
+    return Cell(f"{rank} ({borda})", bold=rank == 1)
 
 
-def _add_advantage(page: Page, key: str, own: Mapping[str, Analysis]) -> None:
-    """Add how often the best rule of each experiment beats the others, and the regrets of all."""
-    page.heading(3, "How much better is the best?")
-    found = {way: (run.tables[ALPHA].rules[0], run.advantage()) for way, run in own.items()}
-    for way, run in own.items():
-        page.sheet(_superiority(run, way, *found[way]))
-    page.figure(
-        f"superiority-{key}",
-        figures.superiority_of_best(found),
-        "The same as a figure: right of the line, the best rule wins more than half of the comparisons.",
-    )
-    page.sheet(_regret(key, own))
-
-
-def _superiority(run: Analysis, way: str, best: str, others: Advantage) -> Sheet:
-    columns = [Column.of("against", align="l"), Column.of("final score"), Column.of("AUC")]
-    rows = [
-        [code(spelled(rule)), Cell(within(final)), Cell(within(auc))] for rule, (final, auc) in others.items()
-    ]
-    caption = f"Probability that a run of `{spelled(best)}`, the best {way}, beats a run of another rule."
+def _superiority(run: Analysis, title: str, best: str, others: Advantage) -> Sheet:
+    columns = [Column("against", align="l"), Column("final score"), Column("AUC")]
+    rows = [[code(spelled(rule)), *(Cell(within(one)) for one in pair)] for rule, pair in others.items()]
+    caption = f"Probability that a run of `{spelled(best)}`, the best {title}, beats a run of another rule."
     return Sheet(f"superiority-{run.name}", caption, columns, rows, recipe(run))
 
 
-def _regret(key: str, own: Mapping[str, Analysis]) -> Sheet:
-    """Mean normalised regret of all rules, the lowest in bold."""
-    columns = [Column.of("rule", align="l")]
-    cells: dict[str, list[Cell]] = {rule: [] for run in own.values() for rule in run.tables[ALPHA].rules}
-    for way, run in own.items():
+def _regret(key: str, ranked: Mapping[str, Analysis]) -> Sheet:
+    """Mean normalised regret of all rules."""
+    columns, cells = [Column("rule", align="l")], []
+    for title, run in ranked.items():
         for name, regret in (("last query", run.final_regret), ("all queries", run.average_regret)):
-            columns.append(Column.of(name, way))
-            found = {arm: regret(arm) for arm in run.arms}
-            least = min(one.mean for one in found.values())
-            for rule, row in cells.items():
-                one = found.get(rule)
-                row.append(MISSING if one is None else Cell(within(one, 4), bold=one.mean == least))
-    rows = [[code(spelled(rule)), *row] for rule, row in cells.items()]
+            columns.append(Column(name, group=title))
+            cells.append(regrets({arm: regret(arm) for arm in run.arms}))
+    rules = dict.fromkeys(rule for run in ranked.values() for rule in run.tables[ALPHA].rules)
+    rows = [[code(spelled(rule)), *(column.get(rule, MISSING) for column in cells)] for rule in rules]
     caption = "Mean normalised regret over all functions, with 95 % intervals."
-    return Sheet(f"regret-{key}", caption, columns, rows, recipe(*own.values()))
+    return Sheet(f"regret-{key}", caption, columns, rows, recipe(*ranked.values()))
+
+
+def regrets(found: Mapping[Any, Interval]) -> dict[Any, Cell]:
+    """Cells of regrets, the lowest in bold."""
+    least = min(one.mean for one in found.values())
+    return {name: Cell(within(one, 4), bold=one.mean == least) for name, one in found.items()}

@@ -56,23 +56,18 @@ def add(page: Page, runs: Mapping[str, Analysis]) -> None:
     """Describe the comparison and its measures, and list the rules."""
     functions = {name for run in runs.values() for name in run.results.functions}
     page.text(_COMPARED.format(functions=len(functions)))
-    page.heading(2, "How to read this page")
+    page.text("## How to read this page")
     page.text(_READING.format(points=POINTS, report=recipe(*runs.values()).report))
     page.sheet(_rules(runs))
 
 
 def _rules(runs: Mapping[str, Analysis]) -> Sheet:
-    """The rules that occur, with a sentence about each."""
+    """The rules compared, with the first paragraph of the docstring of each."""
     keys = {parse(rule).key: None for run in runs.values() for rule in run.arms.values()}
-    rows = [
-        [code(key), Cell(RULES[key].title), Cell(_gist(key)), Cell(RULES[key].source.split(";")[0])]
-        for key in keys
-    ]
-    columns = [Column.of(name, align="l") for name in ("rule", "name", "what it does", "source")]
+    rows = []
+    for key in keys:
+        rule = RULES[key]
+        gist = " ".join((rule.__doc__ or "").strip().split("\n\n")[0].split()).replace("`", "")
+        rows.append([code(key), Cell(rule.title), Cell(gist), Cell(rule.source.split(";")[0])])
+    columns = [Column(name, align="l") for name in ("rule", "name", "what it does", "source")]
     return Sheet("rules", _RULES, columns, rows, Recipe(recipe(*runs.values()).report))
-
-
-def _gist(key: str) -> str:
-    """The first paragraph of a rule's docstring."""
-    about = (RULES[key].__doc__ or "").strip()
-    return " ".join(about.split("\n\n")[0].split()).replace("`", "")

@@ -13,17 +13,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from askwise.plots.style import BLUE, GREY, INK, ORANGE, RED
 from askwise.rules import parse
 
-_GREEN, _PINK, _AZURE, _BROWN, _OLIVE, _PURPLE = (
-    "#009e73",
-    "#cc79a7",
-    "#56b4e9",
-    "#8c510a",
-    "#b5a300",
-    "#6a3d9a",
-)
+_GREEN, _PURPLE = "#009e73", "#6a3d9a"
 _DASHED, _DOTTED, _BROKEN = (0, (5.0, 2.0)), (0, (1.0, 1.3)), (0, (6.0, 1.5, 1.5, 1.5))
-Dash = str | tuple[int, tuple[float, ...]]
-_FLOOR = 1e-7  # regrets below this are not told apart
+_FLOOR = 1e-7  # smaller regrets are drawn as this
 
 
 @dataclass(frozen=True)
@@ -31,7 +23,7 @@ class Look:
     """Colour, line and mark."""
 
     colour: str
-    dash: Dash = "-"
+    dash: str | tuple[int, tuple[float, ...]] = "-"
     mark: str = "o"
 
 
@@ -44,10 +36,10 @@ _LOOKS = {
     "dueling_ucb": Look(RED, _DASHED, "s"),
     "bivariate_ei": Look(_GREEN, _DASHED, "D"),
     "duel_thompson": Look(ORANGE, "-", "^"),
-    "dueling_thompson": Look(_PINK, "-", "v"),
-    "kss": Look(_AZURE, _BROKEN, "P"),
-    "eiig": Look(_BROWN, _BROKEN, "X"),
-    "ei": Look(_OLIVE, _DASHED, "d"),
+    "dueling_thompson": Look("#cc79a7", "-", "v"),
+    "kss": Look("#56b4e9", _BROKEN, "P"),
+    "eiig": Look("#8c510a", _BROKEN, "X"),
+    "ei": Look("#b5a300", _DASHED, "d"),
     "muc_joint": Look(_PURPLE, "-", "*"),
     "dueling_ucb_phi": Look(_PURPLE, _DASHED, "p"),
     "eubo": Look("#117733", "-", "<"),
@@ -64,20 +56,17 @@ def look(rule: str) -> Look:
 
 
 def looks(arms: Mapping[str, str]) -> dict[str, Look]:
-    """The look of each arm, given its rule by label; variants of a rule go from pale to full, by beta."""
+    """The look of each arm, given its rule by label; variants of a rule go from pale to full by beta."""
     found = {}
     for key in dict.fromkeys(parse(rule).key for rule in arms.values()):
-        own = [label for label in arms if parse(arms[label]).key == key]
-        own.sort(key=lambda label: getattr(parse(arms[label]), "beta", 0.0))
-        for place, label in enumerate(own):
-            white = _PALEST * (1 - place / (len(own) - 1)) if len(own) > 1 else 0.0
-            found[label] = _paler(look(arms[label]), white)
+        variants = [label for label in arms if parse(arms[label]).key == key]
+        variants.sort(key=lambda label: getattr(parse(arms[label]), "beta", 0.0))
+        for place, label in enumerate(variants):
+            white = _PALEST * (1 - place / (len(variants) - 1)) if len(variants) > 1 else 0.0
+            full = look(arms[label])
+            red, green, blue = (white + (1 - white) * part for part in to_rgb(full.colour))
+            found[label] = replace(full, colour=to_hex((red, green, blue)))
     return found
-
-
-def _paler(full: Look, white: float) -> Look:
-    red, green, blue = (white + (1 - white) * part for part in to_rgb(full.colour))
-    return replace(full, colour=to_hex((red, green, blue)))
 
 
 def query_axis(axis: Axes, initial: int, iterations: int) -> None:

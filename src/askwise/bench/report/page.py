@@ -19,25 +19,14 @@ _DPI, _COLOURS = 130, 128
 _LONG = re.compile(r"\d+\.\d{4,}")
 _PLAIN = (-4, 5)  # powers of ten between which numbers are written out
 _WIDE = 90  # characters per line, beyond which a LaTeX table is shrunk to the width of the page
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "_": r"\_",
-    "&": r"\&",
-    "%": r"\%",
-    "#": r"\#",
-    "$": r"\$",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": "$<$",
-    ">": "$>$",
-    "\u00b1": r"$\pm$",
-    "\u00d7": r"$\times$",
-    "\u03b2": r"$\beta$",
-    "\u03a6": r"$\Phi$",
-    "\u2013": "--",
-}
+_MATH = {"<": "<", ">": ">", "\u00b1": r"\pm", "\u00d7": r"\times", "\u03b2": r"\beta", "\u03a6": r"\Phi"}
+_NAMED = {"\\": "backslash", "^": "asciicircum", "~": "asciitilde"}
+_LATEX = str.maketrans(
+    {letter: f"\\{letter}" for letter in "{}_&%#$"}
+    | {letter: rf"\text{name}{{}}" for letter, name in _NAMED.items()}
+    | {letter: f"${symbol}$" for letter, symbol in _MATH.items()}
+    | {"\u2013": "--", "\0": "$-$"}
+)
 _NEGATIVE = re.compile(r"(?<![\w.)-])-(?=[\d.])")  # a minus sign, not a hyphen
 _ALIGNED = {"l": "l", "r": "r", "p": r"p{0.75\textwidth}"}
 Align = Literal["l", "r", "p"]
@@ -74,17 +63,11 @@ def code(text: str) -> Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(Cell):
     """The name of a column; neighbours of one group share a heading above."""
 
-    name: Cell
     group: str = ""
     align: Align = "r"
-
-    @classmethod
-    def of(cls, name: str, group: str = "", align: Align = "r") -> "Column":
-        """A column with a plain name."""
-        return cls(Cell(name), group, align)
 
 
 @dataclass(frozen=True)
@@ -93,15 +76,6 @@ class Recipe:
 
     report: str
     runs: tuple[str, ...] = ()
-
-    def markdown(self) -> str:
-        """One sentence."""
-        runs = f", from the runs of {', '.join(f'`{run}`' for run in self.runs)}" if self.runs else ""
-        return f"*Made by `{self.report}`{runs}.*"
-
-    def latex(self) -> str:
-        """Comments."""
-        return "\n".join(f"% {line}" for line in (*self.runs, self.report))
 
 
 @dataclass(frozen=True)
@@ -119,29 +93,24 @@ class Sheet:
         """Refuse rows that do not fit the columns."""
         for row in self.rows:
             if len(row) != len(self.columns):
-                raise Refused(
-                    f"rows of {self.name}", f"have {len(self.columns)} cells", len(row), "Fill the gaps."
-                )
+                expected = f"have {len(self.columns)} cells"
+                raise Refused(f"rows of {self.name}", expected, len(row), "Fill the gaps.")
 
     def markdown(self) -> str:
         """Caption, table and recipe."""
-        names = [
-            f"{column.group}<br>{column.name.markdown()}" if column.group else column.name.markdown()
-            for column in self.columns
-        ]
+        names = [f"{one.group}<br>{one.markdown()}" if one.group else one.markdown() for one in self.columns]
         lines = [names, ["--:" if column.align == "r" else ":--" for column in self.columns]]
         lines += [[cell.markdown() for cell in row] for row in self.rows]
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        return f"{self.caption}\n\n{table}\n\n{self.recipe.markdown()}"
+        made, runs = self.recipe.report, ", ".join(f"`{run}`" for run in self.recipe.runs)
+        source = f"*Made by `{made}`{', from the runs of ' if runs else ''}{runs}.*"
+        return f"{self.caption}\n\n{table}\n\n{source}"
 
     def latex(self) -> str:
         """A float for the packages booktabs and graphicx."""
-        head = [_line([column.name.latex() for column in self.columns])]
-        if any(column.group for column in self.columns):
-            head = [*self._groups(), *head]
-        body = [_line([cell.latex() for cell in row]) for row in self.rows]
+        head, *body = (_line([cell.latex() for cell in row]) for row in (self.columns, *self.rows))
         lines = [
-            self.recipe.latex(),
+            *(f"% {line}" for line in (*self.recipe.runs, self.recipe.report)),
             r"\begin{table}",
             r"\centering",
             r"\small",
@@ -150,7 +119,8 @@ class Sheet:
             *([r"\resizebox{\textwidth}{!}{%"] if self._wide else []),
             rf"\begin{{tabular}}{{{''.join(_ALIGNED[column.align] for column in self.columns)}}}",
             r"\toprule",
-            *head,
+            *self._groups(),
+            head,
             r"\midrule",
             *body,
             r"\bottomrule",
@@ -164,11 +134,13 @@ class Sheet:
     def _wide(self) -> bool:
         if any(column.align == "p" for column in self.columns):
             return False
-        lines = [[column.name for column in self.columns], *self.rows]
-        return sum(max(len(cell.text) for cell in column) for column in zip(*lines, strict=True)) > _WIDE
+        columns = zip(self.columns, *self.rows, strict=True)
+        return sum(max(len(cell.text) for cell in column) for column in columns) > _WIDE
 
     def _groups(self) -> list[str]:
-        """The headings above the column names, and the rules below them."""
+        """The headings above the column names, if any, and the rules below them."""
+        if not any(column.group for column in self.columns):
+            return []
         cells, rules, first = [], [], 1
         for group, members in groupby(self.columns, lambda column: column.group):
             span = len(list(members))
@@ -189,12 +161,8 @@ class Page:
         for part in ("tables", "figures"):
             (out / part).mkdir(parents=True, exist_ok=True)
 
-    def heading(self, level: int, text: str) -> None:
-        """Add a heading."""
-        self._blocks.append(f"{'#' * level} {text}")
-
     def text(self, markdown: str) -> None:
-        """Add one or more paragraphs."""
+        """Add headings or paragraphs."""
         self._blocks.append(markdown)
 
     def sheet(self, sheet: Sheet, folded: str = "") -> None:
@@ -206,9 +174,14 @@ class Page:
         self._blocks.append(table)
 
     def figure(self, name: str, figure: "Figure", caption: str) -> None:
-        """Add a figure with its caption."""
-        path = f"figures/{name}.png"
-        _save_small(figure, self._out / path)
+        """Add a figure with its caption; the colour palette shrinks the file to a third."""
+        from PIL import Image
+
+        path, drawn = f"figures/{name}.png", io.BytesIO()
+        figure.savefig(drawn, dpi=_DPI, format="png")
+        with Image.open(drawn) as image:
+            small = image.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
+        small.save(self._out / path, optimize=True)
         self._blocks.append(f"![{name}]({path})\n\n{caption}")
 
     def save(self) -> None:
@@ -279,15 +252,4 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    marked = _NEGATIVE.sub("\0", text)
-    return "".join(_LATEX.get(letter, letter) for letter in marked).replace("\0", "$-$")
-
-
-def _save_small(figure: "Figure", path: Path) -> None:
-    """Save with a colour palette: a third of the size, without a visible difference."""
-    from PIL import Image
-
-    drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=_DPI, format="png")
-    with Image.open(drawn) as image:
-        image.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    return _NEGATIVE.sub("\0", text).translate(_LATEX)

@@ -1,131 +1,93 @@
 """Experiments beyond the paper: other values of beta, other batch sizes, learned kernels."""
 
 from collections.abc import Mapping
+from itertools import groupby
 
 from askwise.bench.published import ALPHA
 from askwise.bench.report import comparison, figures
-from askwise.bench.report.analysis import Analysis, Sized, Weighted, described, recipe
-from askwise.bench.report.page import MISSING, Cell, Column, Page, Recipe, Sheet, code, spelled, within
+from askwise.bench.report.analysis import Analysis, described, recipe
+from askwise.bench.report.page import MISSING, Cell, Column, Page, Sheet, code, spelled, within
 
 NAMES = ("beta", "batch-sizes", "pbo-learned")
+
+
+_BETA = (
+    "Mean normalised regret over all functions against β, with 95 % intervals: after the last query, and "
+    "over all queries. Filled marks are the defaults."
+)
+_SIZES = (
+    "Mean normalised regret over all functions: against the number of queries, for each size m, and "
+    "after the last query against m, with 95 % intervals."
+)
+_LEARNED = (
+    "Known hyperparameters were fitted to the function itself, which is impossible in practice. Learned "
+    "ones are estimated from the answers so far. Here are duels with both."
+)
 
 
 def add(page: Page, runs: Mapping[str, Analysis]) -> None:
     """Add a section for each of these experiments that is among the runs."""
     beta, sizes, learned = map(runs.get, NAMES)
     if beta is not None:
-        _add_beta(page, beta)
+        bounds = "The bounds `ucb_phi` and `ucb_f` add β times the uncertainty to the mean."
+        page.text(f"## Sensitivity to β\n\n{bounds} The experiment, {described(beta)}")
+        page.figure("beta", figures.regret_by_beta(beta.by_beta()), _BETA)
+        page.sheet(_betas(beta))
+        comparison.add_runs(page, beta, "Runs by β")
     if sizes is not None:
-        _add_sizes(page, sizes)
+        answers = "A query of m points is answered by m(m - 1)/2 comparisons."
+        page.text(f"## Batch sizes\n\n{answers} The experiment, {described(sizes)}")
+        initial = sizes.results.experiment.initial
+        page.figure("batch-sizes", figures.regret_by_size(sizes.by_size(), initial), _SIZES)
+        page.sheet(_sizes(sizes))
+        comparison.add_runs(page, sizes, "Runs by batch size")
     if learned is not None:
-        _add_learned(page, learned, runs.get("pbo"))
+        both = {"known": runs["pbo"]} if "pbo" in runs else {}
+        both["learned"] = learned
+        page.text(f"## Known and learned hyperparameters\n\n{_LEARNED}\n\n{comparison.listed(both)}")
+        page.sheet(_learned(both))
+        comparison.add_runs(page, learned, "Runs with learned hyperparameters")
 
 
-def _add_beta(page: Page, run: Analysis) -> None:
-    page.heading(2, "Sensitivity to β")
-    page.text(
-        "The bounds `ucb_phi` and `ucb_f` add β times the uncertainty to the mean. The experiment, "
-        f"{described(run)}"
-    )
-    found = run.weighted()
-    page.figure(
-        "beta",
-        figures.regret_by_beta(found),
-        "Mean normalised regret over all functions against β, with 95 % intervals: after the last query, and "
-        "over all queries. Filled marks are the defaults.",
-    )
-    page.sheet(_betas(found, recipe(run)))
-    comparison.add_runs(page, run, "Runs by β", ())
+def _betas(run: Analysis) -> Sheet:
+    """The lowest regret of each rule after the last query is bold."""
+    names = ("β", "after the last query", "over all queries")
+    columns = [Column("rule", align="l"), *map(Column, names)]
+    rows = []
+    for _, variants in groupby(run.by_beta(), lambda one: one.rule):
+        several = list(variants)
+        final = comparison.regrets({one.value: one.final for one in several})
+        for one in several:
+            beta = Cell(f"{one.value:.4g}{' (default)' if one.default else ''}")
+            rows.append([code(one.rule), beta, final[one.value], Cell(within(one.average, 4))])
+    caption = "Mean normalised regret by β, with 95 % intervals."
+    return Sheet("beta", caption, columns, rows, recipe(run))
 
 
-def _betas(found: list[Weighted], made: Recipe) -> Sheet:
-    """The lowest regret of each rule is bold."""
-    columns = [
-        Column.of("rule", align="l"),
-        Column.of("β"),
-        Column.of("after the last query"),
-        Column.of("over all queries"),
-    ]
-    rows = [
-        [
-            code(one.rule),
-            Cell(f"{one.beta:.4g}{' (default)' if one.usual else ''}"),
-            Cell(
-                within(one.final, 4),
-                bold=one.final.mean == min(other.final.mean for other in found if other.rule == one.rule),
-            ),
-            Cell(within(one.average, 4)),
-        ]
-        for one in found
-    ]
-    return Sheet("beta", "Mean normalised regret by β, with 95 % intervals.", columns, rows, made)
-
-
-def _add_sizes(page: Page, run: Analysis) -> None:
-    page.heading(2, "Batch sizes")
-    page.text(f"A query of m points is answered by m(m - 1)/2 comparisons. The experiment, {described(run)}")
-    found = run.sized()
-    page.figure(
-        "batch-sizes",
-        figures.regret_by_size(found, run.results.experiment.initial),
-        "Mean normalised regret over all functions: against the number of queries, for each size m, and "
-        "after the last query against m, with 95 % intervals.",
-    )
-    page.sheet(_sizes(found, recipe(run)))
-    comparison.add_runs(page, run, "Runs by batch size", ())
-
-
-def _sizes(found: list[Sized], made: Recipe) -> Sheet:
+def _sizes(run: Analysis) -> Sheet:
     """Rules by sizes, the lowest regret of each size in bold."""
-    sizes = sorted({one.m for one in found})
-    least = {m: min(one.final.mean for one in found if one.m == m) for m in sizes}
-    regrets = {(one.rule, one.m): one.final for one in found}
-    rows = []
-    for rule in dict.fromkeys(one.rule for one in found):
-        own = {m: regrets.get((rule, m)) for m in sizes}
-        cells = [
-            MISSING if regret is None else Cell(within(regret, 4), bold=regret.mean == least[m])
-            for m, regret in own.items()
-        ]
-        rows.append([code(spelled(rule)), *cells])
-    columns = [Column.of("rule", align="l"), *(Column.of(f"m = {m}") for m in sizes)]
+    found = run.by_size()
+    sizes = sorted({one.value for one in found})
+    cells = [comparison.regrets({one.rule: one.final for one in found if one.value == m}) for m in sizes]
+    rules = dict.fromkeys(one.rule for one in found)
+    rows = [[code(spelled(rule)), *(column.get(rule, MISSING) for column in cells)] for rule in rules]
+    columns = [Column("rule", align="l"), *(Column(f"m = {m}") for m in sizes)]
     caption = "Mean normalised regret after the last query, with 95 % intervals."
-    return Sheet("batch-sizes", caption, columns, rows, made)
+    return Sheet("batch-sizes", caption, columns, rows, recipe(run))
 
 
-def _add_learned(page: Page, learned: Analysis, known: Analysis | None) -> None:
-    own = ({} if known is None else {"known": known}) | {"learned": learned}
-    page.heading(2, "Known and learned hyperparameters")
-    page.text(
-        "Known hyperparameters were fitted to the function itself, which is impossible in practice. Learned "
-        "ones are estimated from the answers so far. Here are duels with both."
-    )
-    page.text("\n".join(f"- **{way}**, {described(run)}" for way, run in own.items()))
-    page.sheet(_learned(own))
-    comparison.add_runs(page, learned, "Runs with learned hyperparameters", ())
-
-
-def _learned(own: Mapping[str, Analysis]) -> Sheet:
+def _learned(both: Mapping[str, Analysis]) -> Sheet:
     """Regret and rank of each rule that all experiments have."""
-    labels = [label for label in own["learned"].arms if all(label in run.arms for run in own.values())]
-    least = {way: min(run.final_regret(label).mean for label in labels) for way, run in own.items()}
-    columns = [
-        Column.of("rule", align="l"),
-        *(Column.of(way, "normalised regret") for way in own),
-        *(Column.of(way, "rank (Borda)") for way in own),
+    labels = [label for label in both["learned"].arms if all(label in run.arms for run in both.values())]
+    cells = [
+        comparison.regrets({label: run.final_regret(label) for label in labels}) for run in both.values()
     ]
-    rows = []
-    for label in labels:
-        regrets = {way: run.final_regret(label) for way, run in own.items()}
-        rows.append(
-            [
-                code(spelled(label)),
-                *(Cell(within(regret, 4), bold=regret.mean == least[way]) for way, regret in regrets.items()),
-                *(
-                    comparison.place(run.tables[ALPHA], label) if run.tables else MISSING
-                    for run in own.values()
-                ),
-            ]
-        )
+    cells += [
+        {label: comparison.place(run.tables[ALPHA], label) for label in labels if run.tables}
+        for run in both.values()
+    ]
+    groups = ("normalised regret", "rank (Borda)")
+    columns = [Column("rule", align="l"), *(Column(title, group=one) for one in groups for title in both)]
+    rows = [[code(spelled(label)), *(column.get(label, MISSING) for column in cells)] for label in labels]
     caption = f"Mean normalised regret after the last query (95 % intervals), and ranks at level {ALPHA:g}."
-    return Sheet("learned", caption, columns, rows, recipe(*own.values()))
+    return Sheet("learned", caption, columns, rows, recipe(*both.values()))
