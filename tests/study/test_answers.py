@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 
 from askwise.errors import Refused
 from askwise.model import Data
@@ -32,6 +32,7 @@ ANSWERED = st.one_of(
 )
 
 
+@settings(max_examples=40)
 @given(ANSWERED)
 def test_an_answer_survives_the_record_a_table_and_a_terminal(answered):
     feedback, answer = answered
@@ -46,6 +47,7 @@ def test_an_answer_survives_the_record_a_table_and_a_terminal(answered):
     assert hash(answer) == hash(Answer.from_json(answer.to_json()))
 
 
+@settings(max_examples=40)
 @given(ANSWERED)
 def test_an_answer_says_something_of_each_option(answered):
     feedback, answer = answered

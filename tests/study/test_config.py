@@ -72,7 +72,7 @@ def toml(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     settings_of, asked, st.dictionaries(st.text(), parameters, max_size=4), st.text(max_size=4), st.booleans()
 )

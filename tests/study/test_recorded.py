@@ -39,7 +39,13 @@ def assert_same(found: object, expected: object) -> None:
             assert_same(found[key], expected[key])
 
 
-@pytest.mark.parametrize("name", RECORDED["studies"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ("batches", "duels") else ())
+        for name in RECORDED["studies"]
+    ],
+)
 def test_every_question_follows_from_the_record(database, name):
     study = aw.Study.open(database, name)
     replayed = study.replay()

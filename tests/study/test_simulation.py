@@ -49,6 +49,26 @@ def test_users_vary_as_the_study_expects():
     assert float(values.var()) == pytest.approx(4 * 2.718281828 ** (0.7**2 / 2), rel=0.35)
 
 
+def test_users_are_judged_at_checkpoints_and_differ():
+    space = aw.Space(gain=aw.Real(0, 1))
+    wanted = Simulation(Plan.checked(space, rule="random", kernel=aw.kernel("se", 0.3, 4.0)), 12, 2, 0)
+    steps: list[None] = []
+    first, last = simulated(wanted, lambda: steps.append(None))
+    assert (first.answers, last.answers, len(steps)) == (10, 12, 24)
+    assert last.share[0] != last.share[1]
+    assert all(share <= 1 for share in first.share + last.share)
+    assert all(0.5 <= chance <= 1 for chance in first.chance + last.chance)
+
+
+def test_users_of_yes_no_studies_are_judged_by_how_often_it_works():
+    user = SimulatedUser(Simulation(plan("binary"), 1, 1, 5), 0)
+    setting = {"gain": 0.1, "mode": "a"}
+    share, chance = user.judged(setting)
+    assert chance == pytest.approx(float(ndtr(user.utilities([setting])[0])))
+    top = float(ndtr(torch.tensor(user.best)))
+    assert share == pytest.approx((chance - user.average) / (top - user.average))
+
+
 def test_the_conclusion_counts_users():
     last = Checkpoint(40, [k / 10 for k in range(1, 11)], [0.5] * 10)
     assert conclusion(last).startswith(

@@ -151,7 +151,7 @@ class Experiment(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
-Experiment.TestCase.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
+Experiment.TestCase.settings = settings(max_examples=8, stateful_step_count=20, deadline=None)
 TestExperiment = Experiment.TestCase
 
 

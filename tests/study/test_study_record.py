@@ -15,6 +15,7 @@ from askwise.study.questions import Model, Situation
 from askwise.study.state import State
 
 KINDS = ("binary", "duel", "batch")
+SLOW = pytest.mark.slow
 each_kind = pytest.mark.parametrize("feedback", KINDS)
 
 
@@ -134,7 +135,8 @@ def test_a_winner_says_less_than_a_duel_with_each_of_the_others():
 def test_response_times_are_kept():
     study = aw.Study(plane())
     study.tell(study.ask(), 1, seconds=2.5)
-    assert study.history()[0].seconds == 2.5
+    study.tell(study.ask(), 1, seconds=0)
+    assert [entry.seconds for entry in study.history()] == [2.5, 0]
 
 
 # sides and participants
@@ -142,14 +144,15 @@ def test_response_times_are_kept():
 
 def test_sides_are_drawn_at_random_and_the_answer_is_about_what_was_shown():
     study = aw.Study(plane(), kernel=aw.kernel("se", 0.3, 4.0), rule="random")
-    orders = [question.order for question in played(study, 40)]
+    orders = [question.order for question in played(study, 24)]
     assert {tuple(sorted(order)) for order in orders} == {(0, 1)}
-    assert 8 <= sum(order == (0, 1) for order in orders) <= 32
+    assert 4 <= sum(order == (0, 1) for order in orders) <= 20
     assert [entry.order for entry in study.history()] == orders
     question = study.ask()
-    study.tell(question, 1)
     first, second = (study.space.unit(option)[None] for option in question.options)
-    assert study.belief().difference(second, first)[0].item() > 0
+    before = study.belief().difference(second, first)[0].item()
+    study.tell(question, 1)
+    assert study.belief().difference(second, first)[0].item() > before + 0.1
 
 
 def test_several_people_are_not_asked_the_same():
@@ -166,6 +169,32 @@ def test_several_people_are_not_asked_the_same():
             crossed = (points[i] - points[j].flip(0)).abs().max()
             assert min(straight, crossed) > 1e-3
     assert [study.ask(f"person {k}") for k in range(5)] == questions
+
+
+def test_a_pending_question_weighs_more_until_the_next_one_differs():
+    study = aw.Study(aw.Space(u=aw.Integer(0, 4)), "binary", kernel=aw.kernel("se", 0.3, 4.0), initial=0)
+    for value, works in ((2, True), (0, False), (4, False)):
+        study.record([{"u": value}], works)
+    first, second = (study.ask(person).options[0]["u"] for person in ("ada", "bob"))
+    assert first == 2
+    assert second != 2  # as if the first were answered once, 2 would still be best
+
+
+def test_pending_questions_count_among_the_first():
+    study = aw.Study(plane(), initial=3, rule="random")
+    sobol = aw.Study(plane(), initial=9, rule="random")
+    asked = [[one.ask(f"person {k}").options for k in range(4)] for one in (study, sobol)]
+    assert asked[0][:3] == asked[1][:3]
+    study.tell(0, 1)
+    sobol.tell(0, 1)
+    assert study.ask("one more").options != sobol.ask("one more").options
+
+
+def test_an_expired_question_of_another_context_is_not_asked_again():
+    study = aw.Study(aw.Space(u=aw.Real(0, 1), loud=aw.Choice([True, False], context=True)), rule="random")
+    study.expire(study.ask(context={"loud": True}))
+    assert study.ask(context={"loud": False}).id == 1
+    assert study.ask("ada", context={"loud": True}).id == 0
 
 
 def test_an_expired_question_is_asked_again_and_a_late_answer_is_taken():
@@ -197,7 +226,7 @@ def test_questions_expire_by_the_clock(monkeypatch):
 def test_a_context_is_given_and_kept():
     space = aw.Space(gain=aw.Real(0, 1), room=aw.Choice(["quiet", "loud"], context=True))
     study = aw.Study(space, kernel=aw.kernel("se", [0.3, 1.0, 1.0], 8.0), initial=2)
-    for number in range(30):
+    for number in range(20):
         room = ("quiet", "loud")[number % 2]
         question = study.ask(context={"room": room})
         assert {option["room"] for option in question.options} == {room}
@@ -234,7 +263,7 @@ def test_the_best_is_compared_with_a_reference():
 
 def test_the_best_of_yes_and_no_is_surely_better_than_a_bad_reference():
     study = aw.Study(plane(), "binary", kernel=aw.kernel("se", 0.4, 6.0))
-    played(study, 25)
+    played(study, 12)
     belief, bad = study.belief(), {"u": -2.0, "v": 1.0}
     best = study.best(reference=bad)
     here, there = (study.space.unit(setting)[None] for setting in (best.params, bad))
@@ -243,7 +272,9 @@ def test_the_best_of_yes_and_no_is_surely_better_than_a_bad_reference():
     assert best.probability == pytest.approx(want, rel=1e-6)
 
 
-@each_kind
+@pytest.mark.parametrize(
+    "feedback", ["duel", *(pytest.param(kind, marks=SLOW) for kind in ("binary", "batch"))]
+)
 def test_a_status_counts_and_says_when_to_stop(feedback):
     study = aw.Study(plane(), feedback, kernel=aw.kernel("se", 0.4, 4.0), initial=3)
     early = study.status()
@@ -251,7 +282,7 @@ def test_a_status_counts_and_says_when_to_stop(feedback):
     assert early.hint.startswith("Go on: too little")
     played(study, 5 if feedback == "batch" else 8)
     middle = study.status()
-    played(study, {"binary": 40, "duel": 25, "batch": 10}[feedback])
+    played(study, {"binary": 40, "duel": 16, "batch": 10}[feedback])
     late = study.status()
     assert late.answers == len(study.history())
     assert middle.gain > 0
@@ -293,7 +324,7 @@ def test_a_kernel_is_learned_again_when_there_are_half_as_many_answers_more(coun
 
 def test_a_model_remembers_only_what_it_would_find_again():
     study = aw.Study(plane(), seed=4)
-    played(study, 14)
+    played(study, 9)
     answers = Situation.of(study._ledger.state).answers
     fresh = Model(study.plan)
     assert torch.equal(fresh.belief(answers).alpha, study.belief().alpha)
@@ -305,9 +336,11 @@ def test_a_model_remembers_only_what_it_would_find_again():
 @each_kind
 def test_a_study_that_is_restarted_at_every_step_asks_what_one_that_is_not_asks(feedback, url):
     options = {"seed": 7, "initial": 2}
+    if feedback != "duel":  # the kernel of which is learned
+        options["kernel"] = aw.kernel("se", 0.3, 4.0)
     whole = aw.Study(plane(), feedback, **options)
     aw.Study(plane(), feedback, storage=url, **options).close()
-    rounds = 5 if feedback == "batch" else 11
+    rounds = 3 if feedback == "batch" else 5
     for _ in range(rounds):
         study = Study.open(url)
         question = study.ask()
@@ -332,6 +365,8 @@ def test_a_record_that_was_tampered_with_is_found_out(monkeypatch):
     events[2].body["options"][0]["u"] += 1e-9
     monkeypatch.setattr(study._ledger.record, "events", lambda: events)
     assert [question.equal for question in study.replay()] == [True, False, True]
+    events[4].body["order"].reverse()
+    assert [question.equal for question in study.replay()] == [True, False, False]
 
 
 def test_another_plan_is_refused_for_a_study_that_is_there(url):
@@ -369,7 +404,7 @@ def test_a_kernel_that_is_given_is_stored(url):
 # ahead of time
 
 
-@each_kind
+@pytest.mark.parametrize("feedback", ["binary", "duel", pytest.param("batch", marks=SLOW)])
 def test_what_is_computed_ahead_is_what_would_have_been_asked(feedback):
     options = {"seed": 2, "initial": 2, "kernel": aw.kernel("se", 0.3, 4.0)}
     ahead, plain = (
@@ -392,20 +427,25 @@ def test_what_is_computed_ahead_is_what_would_have_been_asked(feedback):
     ahead.close()
 
 
-def test_a_question_computed_ahead_takes_no_time():
-    study = aw.Study(plane(), prefetch=True)
-    played(study, 12)
-    waits = []
-    for _ in range(3):
-        question = study.ask()
+def test_a_question_computed_ahead_is_not_computed_again(monkeypatch):
+    study, threads = aw.Study(plane(), prefetch=True, rule="random"), []
+    compute = study._prefetch._compute
+
+    def watched(situation):
+        threads.append(threading.current_thread().name)
+        return compute(situation)
+
+    monkeypatch.setattr(study._prefetch, "_compute", watched)
+    question = study.ask()
+    for answer in (1, 0):
         for future in list(study._prefetch._found.values()):
             future.result()  # the person thinks
-        study.tell(question, 1)
-        start = time.perf_counter()
-        study.ask()
-        waits.append(time.perf_counter() - start)
+        threads.clear()
+        study.tell(question, answer)
+        question = study.ask()
+        assert all(name.startswith("askwise prefetch") for name in threads)
+    assert len(study._prefetch._found) == 2  # one for each answer to the question that is open
     study.close()
-    assert min(waits) < 0.01
 
 
 def test_a_study_may_be_used_by_several_threads():
@@ -414,7 +454,7 @@ def test_a_study_may_be_used_by_several_threads():
 
     def work(person: str) -> None:
         try:
-            for _ in range(10):
+            for _ in range(5):
                 study.tell(study.ask(person), 1)
         except Exception as error:
             errors.append(error)
@@ -425,7 +465,7 @@ def test_a_study_may_be_used_by_several_threads():
     for thread in threads:
         thread.join(60)
     assert errors == []
-    assert len(study.history()) == 40
+    assert len(study.history()) == 20
     assert State.after(study._ledger.record.events()).entries == study._ledger.state.entries
 
 

@@ -29,8 +29,8 @@ def test_an_answer_costs_at_most_two_reads_and_one_rebuild_of_the_data(tmp_path,
     monkeypatch.setattr(
         Model, "_data", lambda self, answers: builds.append(len(answers)) or built(self, answers)
     )
-    study = aw.Study(aw.Space(u=aw.Real(0, 1)), storage=tmp_path / "a.db", initial=2, kernel="se")
-    for number in range(13):  # among them those from which the kernel is learned anew
+    study = aw.Study(aw.Space(u=aw.Real(0, 1)), storage=tmp_path / "a.db", initial=7, kernel="se")
+    for number in range(10):  # among them those from which the kernel is learned anew
         question = study.ask()
         statements.clear()
         builds.clear()
