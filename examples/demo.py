@@ -51,11 +51,11 @@ def picture(study: aw.Study, best: aw.Best, path: Path) -> None:
     side = torch.linspace(0, 1, 101, dtype=torch.float64)
     grid, belief = torch.cartesian_prod(side, side), study.belief()
     champion = SPACE.unit(best.params)
-    doubt = aw.numerics.epistemic_variance(*belief.difference(grid, champion.expand_as(grid))).sqrt()
+    uncertainty = aw.numerics.epistemic_variance(*belief.difference(grid, champion.expand_as(grid))).sqrt()
     maps = {
         "the hidden taste": taste(grid),
-        f"what {ANSWERS} answers tell of it": belief.mean(grid),
-        "doubt that the next duel can remove": doubt,
+        f"what {ANSWERS} answers say about it": belief.mean(grid),
+        "uncertainty that the next duel can reduce": uncertainty,
     }
     figure, axes = plt.subplots(1, 3, figsize=(12.5, 4.1), layout="constrained")
     gain, cutoff = 40 * side, 100 * 100**side

@@ -2,8 +2,8 @@
 
 An installed package names its modules as entry points of the groups ``askwise.rules``,
 ``askwise.functions``, ``askwise.kernels``, ``askwise.storages`` and ``askwise.parameters``; importing such a
-module registers what it defines.  A script does the same by :func:`use`, ``--import`` or ``import = [..]`` in
-a study file.
+module registers what it defines.  For a module of your own, :func:`use`, ``--import`` or, in a study file,
+``import = [..]`` do the same.
 """
 
 import importlib
@@ -30,25 +30,25 @@ def load(group: Group) -> None:
             point.load()
         except Exception as error:
             _loaded.discard(group)
-            package = point.dist.name if point.dist else point.value
-            raise Refused(
-                f"plug-in {package}", "be importable", f"{error!r} from {point.value}", "Update or remove it."
-            ) from error
+            plugin, got = point.dist.name if point.dist else point.value, f"{error!r} from {point.value}"
+            raise Refused(f"plug-in {plugin}", "be importable", got, "Update or remove it.") from error
 
 
 def use(module: str, folder: Path | None = None) -> None:
-    """Import a module of the user's own, found on the path or in this folder (by default the present one)."""
+    """Import a module of the user, installed or in this folder (by default the working directory)."""
     place = str(Path.cwd() if folder is None else folder)
     if place not in sys.path:
         sys.path.append(place)  # last: what is installed keeps its names
+    expected, advice = f"name a module that is installed or in {place}", "Write my_rules for my_rules.py."
+    missing = NotFound("import", expected, repr(module), advice)
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise missing
     try:
         importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != module:
+        if not f"{module}.".startswith(f"{error.name}."):  # the module is there, what it imports is not
             raise
-        raise NotFound(
-            "import", f"name a module that is installed or in {place}", repr(module), "Check its name."
-        ) from None
+        raise missing from None
     if module not in _used:
         _used.append(module)
 

@@ -722,7 +722,7 @@ def test_plot_writes_what_it_says(monkeypatch):
 
 
 def test_replay_says_that_all_is_as_it_was_and_what_is_not(monkeypatch):
-    written(more="initial = 2\n")
+    written(more="initial = 3\n")
     answered(4)
     assert told("replay") == "all 4 questions derived again, bit for bit\n"
     assert document("replay") == {"questions": 4, "different": []}

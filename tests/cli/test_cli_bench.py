@@ -210,9 +210,8 @@ def in_a_process(*words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    "how", [("--workers", "2"), pytest.param(("--dask", "local"), marks=pytest.mark.slow)], ids=" ".join
-)
+@pytest.mark.slow  # its fast sibling: tests/docs/test_plugin.py
+@pytest.mark.parametrize("how", [("--workers", "2"), ("--dask", "local")], ids=" ".join)
 def test_rules_and_functions_of_an_imported_module_reach_the_workers_and_are_asked_for_again(how):
     Path("mine.py").write_text(MINE)
     small = ("--rules", "middle,random", "--replicates", "2", "--iterations", "6", "--out", "here")
