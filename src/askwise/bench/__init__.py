@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from askwise.bench import report as report
     from askwise.bench import results as results
 
-__all__ = [
-    *("campaign", "effects", "executors", "experiments", "functions", "published", "ranking", "report"),
-    "results",
-]
+__all__ = ["campaign", "effects", "executors", "experiments", "functions"]
+__all__ += ["published", "ranking", "report", "results"]
 
 
 def __getattr__(name: str) -> object:

@@ -5,7 +5,7 @@ those and the rest, and ends with the same bits as an uninterrupted one.
 """
 
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,9 @@ _NOTHING_YET = dict.fromkeys(("runs", "seconds", "computing_seconds", "lane_iter
 class Summary:
     """What a campaign did."""
 
-    runs: int
-    """Runs of the experiment, all finished now."""
-    computed: int
-    """Those of them that were new."""
-    missing: int
-    """Unfinished runs of a larger experiment that the directory was started for."""
+    runs: int  # of the experiment, all finished now
+    computed: int  # those of them that were new
+    missing: int  # unfinished runs of a larger experiment that the directory was started for
     seconds: float
     lane_iterations_per_second: float
 
@@ -53,12 +50,11 @@ def check_device(device: str) -> None:
         raise Refused("device", "be cpu or cuda", repr(device), "Choose one of them.")
     count = torch.cuda.device_count()
     if kind.type == "cuda" and (kind.index or 0) >= count:
-        raise Refused(
-            "device",
+        seen, advice = (
             f"be one of the {count} GPUs that torch sees",
-            repr(device),
             "Use the cpu, or install torch for your GPU.",
         )
+        raise Refused("device", seen, repr(device), advice)
 
 
 def computed(task: Task) -> Chunk:
@@ -70,12 +66,8 @@ def computed(task: Task) -> Chunk:
         with one_thread():  # more would change the last bits
             runs = _fitting(task.experiment, task.ids, task.device)
     except torch.OutOfMemoryError:
-        raise Refused(
-            "lanes",
-            "fit into the memory of the device",
-            len(task.ids),
-            "Use fewer --lanes, or fewer --workers.",
-        ) from None
+        advice = "Use fewer --lanes, or fewer --workers."
+        raise Refused("lanes", "fit into the memory of the device", len(task.ids), advice) from None
     return Chunk.of(task.ids, runs, provenance.hardware(task.device))
 
 
@@ -138,18 +130,31 @@ class Campaign:
         about |= provenance.joined(about, {**provenance.circumstances(), **means})
         for module in plugins.used():
             about |= provenance.joined(about, {"imports": module})
-        account = _Account(self.folder, about, progress)
+        runs, seconds, recorded = int(about["runs"]), about["seconds"], None
+
+        def record() -> float:
+            """Write the cost of all sessions so far; returns the time."""
+            about["runs"], about["seconds"] = runs + progress.new, seconds + progress.seconds
+            rate = about["runs"] * progress.iterations / max(about["seconds"], 1e-9)
+            self.folder.write_about({**about, "lane_iterations_per_second": rate})
+            return progress.clock()
+
         try:
             with closing(executor.results(computed, queue)) as results:
                 for _, chunk in results:
-                    account.begin()
+                    if recorded is None:  # not earlier: a campaign that fails at once leaves no trace
+                        recorded = record()
                     self.folder.write(chunk)
                     queue.learn(chunk.ids, chunk.total_seconds)
-                    progress.add(len(chunk.ids))
-                    account.add(chunk, executor.workers)
+                    progress.done += len(chunk.ids)
+                    about["computing_seconds"] += chunk.total_seconds
+                    by_whom = {"hardware": chunk.hardware, "workers": executor.workers}
+                    about |= provenance.joined(about, by_whom)
+                    if progress.clock() - recorded > _RECORDED_EVERY:
+                        recorded = record()
         finally:
             if progress.new:
-                account.write()
+                record()
 
     def _about(self) -> dict[str, Any]:
         """The description of the directory from now on; refuses a directory of something else."""
@@ -159,58 +164,20 @@ class Campaign:
         if self.folder.about.exists():
             about = self.folder.read_about()
             whole = provenance.grown(provenance.experiment_in(about, path), self.experiment, path)
-            return {**_NOTHING_YET, **about, "experiment": provenance.written(whole)}
+            return {**_NOTHING_YET, **about, "experiment": asdict(whole)}
         if any(not name.name.endswith(".tmp") for name in path.iterdir()):
-            raise Refused(
-                "directory",
-                "be new or that of a campaign",
-                f"{path}, which holds other things",
-                "Choose another (--out).",
-            )
-        return {
-            "experiment": provenance.written(self.experiment),
-            "seed": provenance.SEED_RULE,
-            **_NOTHING_YET,
-        }
+            got = f"{path}, which holds other things"
+            raise Refused("directory", "be new or that of a campaign", got, "Choose another (--out).")
+        return {"experiment": asdict(self.experiment), "seed": provenance.SEED_RULE, **_NOTHING_YET}
 
     def _finished(self, stream: Stream | None) -> list[tuple[tuple[RunId, ...], float]]:
         """The finished runs of each chunk and the seconds they took; sets unusable files aside."""
         found = []
         for chunk in self.folder.read(self.experiment):
             if isinstance(chunk, Unusable):
-                aside = self.folder.set_aside(chunk.path)
+                aside = chunk.path.rename(chunk.path.with_name(f"{chunk.path.name}.unusable"))
                 if stream is not None:
                     stream.write(f"{chunk} Renamed it to {aside.name}.\n")
             else:
                 found.append((chunk.ids, chunk.total_seconds))
         return found
-
-
-class _Account:
-    """The cost of all sessions of a campaign, written to disk at intervals."""
-
-    def __init__(self, folder: Folder, about: dict[str, Any], progress: Progress) -> None:
-        self.folder, self.about, self.progress = folder, about, progress
-        self.runs, self.seconds = int(about["runs"]), about["seconds"]
-        self.written: float | None = None
-
-    def begin(self) -> None:
-        """Write before the first chunk, but not earlier: a campaign that fails at once leaves no trace."""
-        if self.written is None:
-            self.write()
-
-    def add(self, chunk: Chunk, workers: int) -> None:
-        """Record who computed a chunk, and for how long."""
-        self.about["computing_seconds"] += chunk.total_seconds
-        self.about |= provenance.joined(self.about, {"hardware": chunk.hardware, "workers": workers})
-        if self.progress.clock() - (self.written or 0.0) > _RECORDED_EVERY:
-            self.write()
-
-    def write(self) -> None:
-        """Write it to disk."""
-        self.about["runs"] = self.runs + self.progress.new
-        self.about["seconds"] = self.seconds + self.progress.seconds
-        asked = self.about["runs"] * self.progress.iterations
-        self.about["lane_iterations_per_second"] = asked / max(self.about["seconds"], 1e-9)
-        self.folder.write_about(self.about)
-        self.written = self.progress.clock()

@@ -10,7 +10,7 @@ import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,8 +22,8 @@ from askwise.bench.lanes import RunId, Runs
 from askwise.errors import Failed, Refused
 
 _BY_LANE = ("questions", "answers", "optima", "scores", "converged")
+_NAMES = ("function", "arm", "replicate")
 _TEMPORARY = ".tmp"
-_ASIDE = ".unusable"
 
 
 class Unusable(Refused):
@@ -32,8 +32,7 @@ class Unusable(Refused):
     @classmethod
     def of(cls, path: Path, got: str) -> "Unusable":
         """The refusal of this file."""
-        advice = "Run the campaign again: it recomputes them."
-        return cls(path, "hold runs of this experiment", got, advice)
+        return cls(path, "hold runs of this experiment", got, "Run the campaign again: it recomputes them.")
 
     @property
     def path(self) -> Path:
@@ -51,8 +50,7 @@ class Chunk:
     optima: Float[np.ndarray, "lane t d"]
     scores: Float[np.ndarray, "lane t"]
     converged: Bool[np.ndarray, "lane t"]
-    seconds: Float[np.ndarray, " t"]
-    """Time of each step, all lanes together."""
+    seconds: Float[np.ndarray, " t"]  # time of each step, all lanes together
     hardware: str
 
     @classmethod
@@ -69,21 +67,14 @@ class Chunk:
     @property
     def name(self) -> str:
         """A hash of the names of its runs."""
-        names = [(each.experiment, each.function, each.arm, each.replicate) for each in self.ids]
+        names = [astuple(run_id) for run_id in self.ids]
         return hashlib.blake2b(json.dumps(names).encode(), digest_size=12).hexdigest()
 
     def write(self, out: BinaryIO) -> None:
         """Write it in numpy's format, which has a checksum for each array."""
-        np.savez(
-            out,
-            experiment=np.array(self.ids[0].experiment),
-            function=np.array([each.function for each in self.ids]),
-            arm=np.array([each.arm for each in self.ids]),
-            replicate=np.array([each.replicate for each in self.ids]),
-            seconds=self.seconds,
-            hardware=np.array(self.hardware),
-            **{name: getattr(self, name) for name in _BY_LANE},
-        )
+        held: dict[str, Any] = {name: getattr(self, name) for name in (*_BY_LANE, "seconds", "hardware")}
+        held |= {name: [getattr(run_id, name) for run_id in self.ids] for name in _NAMES}
+        np.savez(out, experiment=np.array(self.ids[0].experiment), **held)
 
     @classmethod
     def read(cls, path: Path) -> "Chunk":
@@ -91,7 +82,7 @@ class Chunk:
         try:
             with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 held = {name: file[name] for name in file.files}
-            columns = (held[name].tolist() for name in ("function", "arm", "replicate"))
+            columns = (held[name].tolist() for name in _NAMES)
             ids = tuple(RunId(str(held["experiment"]), *names) for names in zip(*columns, strict=True))
             arrays = {name: held[name] for name in _BY_LANE}
             if any(len(array) != len(ids) for array in arrays.values()):
@@ -127,12 +118,9 @@ class Folder:
         try:
             about = json.loads(self.about.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise Refused(
-                "directory",
-                "hold a campaign",
-                f"{self.path}, which has no about.json",
-                "Check its name, or start with `askwise bench run`.",
-            ) from None
+            advice = "Check its name, or start with `askwise bench run`."
+            got = f"{self.path}, which has no about.json"
+            raise Refused("directory", "hold a campaign", got, advice) from None
         except ValueError as error:
             raise Refused(self.about, "be JSON", error, "Repair it, or start over elsewhere.") from None
         if not isinstance(about, dict) or "experiment" not in about:
@@ -142,7 +130,7 @@ class Folder:
     def write_about(self, about: Mapping[str, Any]) -> None:
         """Replace the description."""
         text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
-        write_atomically(self.about, lambda out: _write_all(out, text.encode()))
+        write_atomically(self.about, lambda out: out.write(text.encode()))
 
     def write(self, chunk: Chunk) -> Path:
         """Store a chunk; when this returns it is on disk."""
@@ -158,19 +146,13 @@ class Folder:
                 yield error
                 continue
             name, iterations = chunk.ids[0].experiment, chunk.scores.shape[1]
-            if name == experiment.name and iterations == experiment.iterations:
-                yield chunk
-            else:
-                yield Unusable.of(path, f"{iterations} iterations of {name}")
+            fits = (name, iterations) == (experiment.name, experiment.iterations)
+            yield chunk if fits else Unusable.of(path, f"{iterations} iterations of {name}")
 
     def sweep(self) -> None:
         """Remove unfinished files."""
         for path in (*self.path.glob(f"*{_TEMPORARY}"), *self.chunks.glob(f"*{_TEMPORARY}")):
             path.unlink(missing_ok=True)
-
-    def set_aside(self, path: Path) -> Path:
-        """Rename an unusable file so that it is not read again; returns the new path."""
-        return path.rename(path.with_name(path.name + _ASIDE))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -181,18 +163,15 @@ class Folder:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise Refused(
-                    "directory",
-                    "belong to one campaign at a time",
-                    f"{self.path}, which another process writes to",
-                    "Wait for it, or choose another directory.",
-                ) from None
+                got = f"{self.path}, which another process writes to"
+                advice = "Wait for it, or choose another directory."
+                raise Refused("directory", "belong to one campaign at a time", got, advice) from None
             yield
         finally:
             os.close(handle)
 
 
-def write_atomically(path: Path, write: Callable[[BinaryIO], None]) -> Path:
+def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> Path:
     """Write a file that is complete or absent, even after a power failure."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}{_TEMPORARY}")
     try:
@@ -204,16 +183,11 @@ def write_atomically(path: Path, write: Callable[[BinaryIO], None]) -> Path:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         reason = (error.strerror or str(error)).lower()
-        raise Failed(
-            path, "be written", reason, "Free some space and rerun the command: finished runs are kept."
-        ) from error
+        advice = "Free some space and rerun the command: finished runs are kept."
+        raise Failed(path, "be written", reason, advice) from error
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)  # makes the new name durable as well
     finally:
         os.close(folder)
     return path
-
-
-def _write_all(out: BinaryIO, content: bytes) -> None:
-    out.write(content)

@@ -5,13 +5,13 @@ when there is capacity, so that the caller can still choose the next one.
 """
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import islice
 from typing import Any, Protocol, runtime_checkable
 
-from askwise.bench.processes import Input, Output, check_workers, without_interrupts
+from askwise.bench.processes import Done, Input, Output, check_workers, without_interrupts
 from askwise.bench.processes import Processes as Processes
 from askwise.errors import Failed, extra
 
@@ -24,37 +24,22 @@ _PATIENCE = 20  # seconds to find a scheduler
 class Executor(Protocol):
     """Applies a function to tasks."""
 
-    @property
-    def name(self) -> str:
-        """Its name in about.json."""
+    name: str  # in about.json
+    workers: int  # number of tasks it computes at once
+    is_here: bool  # whether it computes on this machine
 
-    @property
-    def workers(self) -> int:
-        """Number of tasks it computes at once."""
-
-    @property
-    def is_here(self) -> bool:
-        """Whether it computes on this machine."""
-
-    def results(
-        self, work: Callable[[Input], Output], tasks: Iterable[Input]
-    ) -> Generator[tuple[Input, Output], None, None]:
+    def results(self, work: Callable[[Input], Output], tasks: Iterable[Input]) -> Done[Input, Output]:
         """Each task and its result, in order of completion."""
 
 
 class ThisProcess:
     """One task after another, in this process."""
 
-    name = "this process"
-    workers = 1
-    is_here = True
+    name, workers, is_here = "this process", 1, True
 
-    def results(
-        self, work: Callable[[Input], Output], tasks: Iterable[Input]
-    ) -> Generator[tuple[Input, Output], None, None]:
+    def results(self, work: Callable[[Input], Output], tasks: Iterable[Input]) -> Done[Input, Output]:
         """Each task and its result."""
-        for task in tasks:
-            yield task, work(task)
+        return ((task, work(task)) for task in tasks)
 
 
 class DaskCluster:
@@ -70,9 +55,7 @@ class DaskCluster:
         check_workers(workers)
         self.address, self.workers, self.is_here = address, workers, address == "local"
 
-    def results(
-        self, work: Callable[[Input], Output], tasks: Iterable[Input]
-    ) -> Generator[tuple[Input, Output], None, None]:
+    def results(self, work: Callable[[Input], Output], tasks: Iterable[Input]) -> Done[Input, Output]:
         """Each task and its result, in order of completion."""
         with extra("bench", "dask"):
             distributed: Any = import_module("distributed")  # only this executor needs it
@@ -100,12 +83,8 @@ def _client(distributed: Any, address: str, workers: int) -> Iterator[Any]:
         try:
             client = distributed.Client(address, timeout=_PATIENCE)
         except (OSError, ValueError) as error:
-            raise Failed(
-                "--dask",
-                "be the address of a scheduler, or local",
-                f"{address} ({error})",
-                "Start one with `dask scheduler`, which prints its address.",
-            ) from None
+            got, advice = f"{address} ({error})", "Start one with `dask scheduler`, which prints its address."
+            raise Failed("--dask", "be the address of a scheduler, or local", got, advice) from None
         with client:
             yield client
         return
@@ -115,7 +94,7 @@ def _client(distributed: Any, address: str, workers: int) -> Iterator[Any]:
             threads_per_worker=1,
             memory_limit=0,
             dashboard_address="127.0.0.1:0",  # any free port
-            silence_logs=logging.CRITICAL,  # a worker that dies is no news: its task is retried
+            silence_logs=logging.CRITICAL,  # the death of a worker is not worth a line: its task is retried
         )
     with cluster, distributed.Client(cluster) as client:
         yield client
@@ -125,11 +104,8 @@ def _result(distributed: Any, future: Any) -> Any:
     try:
         return future.result()
     except distributed.KilledWorker as error:
-        raise Failed(
-            "workers",
-            "survive until their runs are done",
-            f"{error.allowed_failures + 1} killed by the same runs",
-            "Give them more memory, or use fewer --lanes.",
-        ) from None
+        got = f"{error.allowed_failures + 1} killed by the same runs"
+        advice = "Give them more memory, or use fewer --lanes."
+        raise Failed("workers", "survive until their runs are done", got, advice) from None
     finally:
         future.release()

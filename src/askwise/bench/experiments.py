@@ -1,6 +1,7 @@
-"""What an experiment is, and the nine there are; ``Experiment(...).registered()`` adds another."""
+"""What an experiment is, and the nine that exist; ``Experiment(...).registered()`` adds another."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from askwise.bench.functions import named
 from askwise.bench.problems import Metric, Prior, Units
@@ -19,13 +20,17 @@ class Arm:
 
     rule: str
     m: int
-    label: str = ""
-    """Its name in results: the rule, unless several arms share it."""
+    label: str = ""  # its name in results: the rule, unless several arms share it
 
     def __post_init__(self) -> None:
         """Normalise the spelling of the rule."""
         object.__setattr__(self, "rule", str(parse(self.rule)))
         object.__setattr__(self, "label", self.label or self.rule)
+
+    @property
+    def pairs(self) -> int:
+        """Answers to a query: one for each pair of its points, or yes/no to a single point."""
+        return max(1, self.m * (self.m - 1) // 2)
 
 
 @dataclass(frozen=True)
@@ -34,17 +39,13 @@ class Experiment:
 
     name: str
     title: str
-    about: str
-    """Its purpose, in a sentence or two."""
+    about: str  # its purpose, in a sentence or two
     arms: tuple[Arm, ...]
     replicates: int
     iterations: int
-    initial: int
-    """Random queries before the rule takes over, the same for all rules."""
-    scale: Units
-    """Units of the function as the user perceives it."""
-    prior: Prior
-    """Source of the kernel and its parameters."""
+    initial: int  # random queries before the rule takes over, the same for all rules
+    scale: Units  # of the function as the user perceives it
+    prior: Prior  # the source of the kernel and its parameters
     score: Metric = "value"
     functions: tuple[str, ...] = PAPER
     user: User = field(default_factory=User)
@@ -66,11 +67,10 @@ class Experiment:
 
     def arm(self, label: str) -> Arm:
         """The arm of this label."""
-        for arm in self.arms:
-            if arm.label == label:
-                return arm
-        known = ", ".join(arm.label for arm in self.arms)
-        raise Refused("rule", f"be one of {known}", repr(label), "Choose some of these.")
+        known = {arm.label: arm for arm in self.arms}
+        if label not in known:
+            raise Refused("rule", f"be one of {', '.join(known)}", repr(label), "Choose some of these.")
+        return known[label]
 
     def reduced(
         self,
@@ -85,13 +85,10 @@ class Experiment:
         """
         for name in functions or ():
             named(name)
-        return replace(
-            self,
-            functions=self.functions if functions is None else functions,
-            arms=self.arms if rules is None else tuple(self.arm(rule) for rule in rules),
-            replicates=self.replicates if replicates is None else replicates,
-            iterations=self.iterations if iterations is None else iterations,
-        )
+        arms = None if rules is None else tuple(self.arm(rule) for rule in rules)
+        changed: dict[str, Any] = {"functions": functions, "arms": arms}
+        changed |= {"replicates": replicates, "iterations": iterations}
+        return replace(self, **{name: new for name, new in changed.items() if new is not None})
 
     def registered(self) -> "Experiment":
         """This experiment, now in :data:`EXPERIMENTS`."""

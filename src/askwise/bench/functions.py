@@ -67,23 +67,19 @@ class Function:
     def natural(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
         """Points of the unit cube in natural units; rounding never takes them out of the box."""
         self._check(x)
-        low, high = _corners(self.box, x.dtype, x.device)
+        low, high = _constant(self.box, x).unbind(-1)
         return (low + (high - low) * x).clamp(low, high)
 
     def normalised(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
         """Points in natural units as points of the unit cube."""
         self._check(x)
-        low, high = _corners(self.box, x.dtype, x.device)
+        low, high = _constant(self.box, x).unbind(-1)
         return ((x - low) / (high - low)).clamp(0, 1)
 
     def _check(self, x: Tensor) -> None:
         if x.ndim == 0 or x.shape[-1] != self.dim:
-            raise Refused(
-                f"points of {self.name}",
-                f"have {self.dim} as their last dimension",
-                f"shape {tuple(x.shape)}",
-                f"Give a tensor [..., {self.dim}].",
-            )
+            have, advice = f"have {self.dim} as their last dimension", f"Give a tensor [..., {self.dim}]."
+            raise Refused(f"points of {self.name}", have, f"shape {tuple(x.shape)}", advice)
 
 
 FUNCTIONS: dict[str, Function] = {}
@@ -122,22 +118,14 @@ def named(name: str) -> Function:
     return FUNCTIONS[name]
 
 
-@cache
-def _corners(box: Box, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Lower and upper corner; cached, because a copy to a GPU would block."""
-    with torch.inference_mode(False):  # an inference tensor could not be differentiated later
-        low, high = torch.tensor(box, dtype=dtype, device=device).unbind(-1)
-    return low, high
-
-
 def _constant(values: _Numbers, x: Tensor) -> Tensor:
     """These numbers as a tensor like ``x``."""
     return _cached(values, x.dtype, x.device)
 
 
-@cache
+@cache  # because a copy to a GPU would block
 def _cached(values: _Numbers, dtype: torch.dtype, device: torch.device) -> Tensor:
-    with torch.inference_mode(False):
+    with torch.inference_mode(False):  # an inference tensor could not be differentiated later
         return torch.tensor(values, dtype=dtype, device=device)
 
 
@@ -151,8 +139,7 @@ def _cube(half: float, d: int = 2) -> Box:
     return ((-half, half),) * d
 
 
-_UNIT: tuple[float, float] = (0.0, 1.0)
-_TEN: tuple[float, float] = (0.0, 10.0)
+_UNIT: Box = ((0.0, 1.0),)
 _ORIGIN = (0.0, 0.0)
 
 
@@ -212,7 +199,7 @@ def colville(x: Tensor) -> Tensor:
     "Cross-in-tray",
     box=_cube(10.0),
     kernel="matern52",
-    argmax=(1.3494066171539107, 1.3494066171539107),
+    argmax=(1.3494066171539107,) * 2,
     max=2.062611870822737,
 )
 def cross_in_tray(x: Tensor) -> Tensor:
@@ -243,9 +230,7 @@ def eggholder(x: Tensor) -> Tensor:
     return -b * torch.sin((b + a / 2).abs().sqrt()) - a * torch.sin((a - b).abs().sqrt())
 
 
-@register_function(
-    "Forrester", box=(_UNIT,), kernel="se", argmax=(0.7572487578418559,), max=6.0207400557670825
-)
+@register_function("Forrester", box=_UNIT, kernel="se", argmax=(0.7572487578418559,), max=6.0207400557670825)
 def forrester(x: Tensor) -> Tensor:
     """(6 x - 2)^2 sin(12 x - 4), from Forrester et al. (2008)."""
     return ((6 * x - 2).square() * torch.sin(12 * x - 4))[..., 0]
@@ -307,7 +292,7 @@ def _hartmann_bumps(x: Tensor, precisions: _Numbers, centres: _Numbers) -> Tenso
 
 @register_function(
     "Hartmann 3",
-    box=(_UNIT,) * 3,
+    box=_UNIT * 3,
     kernel="se",
     argmax=(0.11458887665506896, 0.55564889461693, 0.8525469846866774),
     max=3.8627797873326624,
@@ -319,7 +304,7 @@ def hartmann3(x: Tensor) -> Tensor:
 
 @register_function(
     "Hartmann 4",
-    box=(_UNIT,) * 4,
+    box=_UNIT * 4,
     kernel="se",
     argmax=(0.1873952729734667, 0.19415152930244073, 0.557917780062569, 0.26477962417039713),
     max=3.134494141222399,
@@ -331,7 +316,7 @@ def hartmann4(x: Tensor) -> Tensor:
 
 @register_function(
     "Hartmann 6",
-    box=(_UNIT,) * 6,
+    box=_UNIT * 6,
     kernel="se",
     argmax=(
         *(0.20168951100670543, 0.15001069182345797, 0.476873974221897),
@@ -363,7 +348,7 @@ _LANGERMANN_CENTRES = ((3.0, 5.0), (5.0, 2.0), (2.0, 1.0), (1.0, 4.0), (7.0, 9.0
 
 @register_function(
     "Langermann",
-    box=(_TEN,) * 2,
+    box=((0.0, 10.0),) * 2,
     kernel="matern32",
     argmax=(2.7934022086450367, 1.5972325013283601),
     max=4.155809291847785,
@@ -442,11 +427,7 @@ def schaffer4(x: Tensor) -> Tensor:
 
 
 @register_function(
-    "Schwefel",
-    box=_cube(500.0),
-    kernel="se",
-    argmax=(420.96874635998205, 420.96874635998205),
-    max=-2.5455132587450428e-05,
+    "Schwefel", box=_cube(500.0), kernel="se", argmax=(420.96874635998205,) * 2, max=-2.5455132587450428e-05
 )
 def schwefel(x: Tensor) -> Tensor:
     """Deep minima far apart; with 418.9829 as printed the minimum is 2.5e-5, not zero."""
@@ -454,25 +435,15 @@ def schwefel(x: Tensor) -> Tensor:
 
 
 _SHEKEL_WIDTHS = (0.1, 0.2, 0.2, 0.4, 0.4, 0.6, 0.3, 0.7, 0.5, 0.5)
-_SHEKEL_CENTRES = (
-    (4.0, 4.0, 4.0, 4.0),
-    (1.0, 1.0, 1.0, 1.0),
-    (8.0, 8.0, 8.0, 8.0),
-    (6.0, 6.0, 6.0, 6.0),
-    (3.0, 7.0, 3.0, 7.0),
-    (2.0, 9.0, 2.0, 9.0),
-    (5.0, 3.0, 5.0, 3.0),
-    (8.0, 1.0, 8.0, 1.0),
-    (6.0, 2.0, 6.0, 2.0),
-    (7.0, 3.6, 7.0, 3.6),
-)
+_SHEKEL_HALVES = ((4, 4), (1, 1), (8, 8), (6, 6), (3, 7), (2, 9), (5, 3), (8, 1), (6, 2), (7, 3.6))
+_SHEKEL_CENTRES = tuple(half * 2 for half in _SHEKEL_HALVES)  # the second two coordinates repeat the first
 
 
 @register_function(
     "Shekel",
-    box=(_TEN,) * 4,
+    box=((0.0, 10.0),) * 4,
     kernel="se",
-    argmax=(4.000746868270634, 3.9995094800857736, 4.000746868270634, 3.9995094800857736),
+    argmax=(4.000746868270634, 3.9995094800857736) * 2,
     max=10.536443153483528,
 )
 def shekel(x: Tensor) -> Tensor:
@@ -483,7 +454,7 @@ def shekel(x: Tensor) -> Tensor:
 
 @register_function(
     "Shubert",
-    box=(_TEN,) * 2,
+    box=((0.0, 10.0),) * 2,
     kernel="matern32",
     argmax=(4.858056878859825, 5.482864206707613),
     max=186.73090883102384,
@@ -527,11 +498,7 @@ def ursem_waves(x: Tensor) -> Tensor:
 
 
 @register_function(
-    "Branin",
-    box=((-5.0, 10.0), (0.0, 15.0)),
-    kernel="se",
-    argmax=(_PI, 2.275),
-    max=-0.39788735772973816,
+    "Branin", box=((-5.0, 10.0), (0.0, 15.0)), kernel="se", argmax=(_PI, 2.275), max=-0.39788735772973816
 )
 def branin(x: Tensor) -> Tensor:
     """Branin's function, with three equal minima; no part of Fauvel & Chalk's benchmark."""

@@ -5,6 +5,7 @@ Each step queries, answers and infers in all lanes at once, on a CPU or a GPU, t
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
@@ -14,10 +15,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from askwise.bench.experiments import Experiment
-from askwise.bench.problems import Problem
+from askwise.bench.problems import Hyperparameters, Problem
 from askwise.errors import Refused
 from askwise.loop import Query, next_query
-from askwise.model import Belief, Data, expected_kernel, expected_length, kernel, learned_kernel, refit_count
+from askwise.model import Belief, Data, expected_kernel, expected_length, fit, kernel, refit_count
 from askwise.numerics import generator
 from askwise.rules import parse
 
@@ -48,16 +49,14 @@ class Runs:
 
     questions: Float[Tensor, "lane t m d"]
     answers: Bool[Tensor, "lane t k"]
-    optima: Float[Tensor, "lane t d"]
-    """The estimated optimum after each answer."""
+    optima: Float[Tensor, "lane t d"]  # the estimated optimum after each answer
     scores: Float[Tensor, "lane t"]
     converged: Bool[Tensor, "lane t"]
-    seconds: Float[Tensor, " t"]
-    """Time of each step, all lanes together."""
+    seconds: Float[Tensor, " t"]  # time of each step, all lanes together
 
     @classmethod
     def joined(cls, parts: "Sequence[Runs]") -> "Runs":
-        """Runs that were computed one part after the other."""
+        """Runs whose parts were computed one after the other."""
         names = [field.name for field in fields(cls) if field.name != "seconds"]
         lanes = {name: torch.cat([getattr(part, name) for part in parts]) for name in names}
         return cls(**lanes, seconds=torch.stack([part.seconds for part in parts]).sum(0))
@@ -74,12 +73,8 @@ def run(experiment: Experiment, ids: Sequence[RunId], device: torch.device | str
     """Compute these runs together; they must belong to one group."""
     groups = {group_of(experiment, run_id) for run_id in ids}
     if len(groups) != 1:
-        raise Refused(
-            "runs",
-            "share one arm, kernel family and dimension to be computed together",
-            f"{len(groups)} groups",
-            "Compute each group separately.",
-        )
+        expected = "share one arm, kernel family and dimension to be computed together"
+        raise Refused("runs", expected, f"{len(groups)} groups", "Compute each group separately.")
     return _Lanes(experiment, ids, torch.device(device)).run()
 
 
@@ -90,11 +85,12 @@ class _Lanes:
         self.rule, self.first = parse(self.arm.rule), parse("random")
         problems = [Problem.of(run_id.function, experiment.scale) for run_id in ids]
         self.d = problems[0].function.dim
-        self.pairs = max(1, self.arm.m * (self.arm.m - 1) // 2)
-        self.lanes_of = _lanes_of(problems, device)
-        self.prior: Kernel | None = None
-        if experiment.prior != "learned":
-            self.prior = _known_prior(experiment, problems, device)
+        lanes: dict[Problem, list[int]] = defaultdict(list)
+        for lane, problem in enumerate(problems):
+            lanes[problem].append(lane)
+        self.lanes_of = {problem: torch.tensor(members, device=device) for problem, members in lanes.items()}
+        known = [problem.hyperparameters(experiment.prior) for problem in problems]
+        self.prior = _prior_of([each for each in known if each is not None], device)
 
     def run(self) -> Runs:
         """Query and answer to the end."""
@@ -105,25 +101,21 @@ class _Lanes:
             if number >= self.experiment.initial:
                 assert query is not None
                 questions.append(query.points)
-            answers.append(self._answers(questions[number], chance[:, number]))
+            values = self._each(lambda problem, x: problem.value(x), questions[number])
+            answers.append(self.experiment.user.answers(values, chance[:, number]))
             query = self._query(questions[: number + 1], answers, query)
             assert query.optimum is not None
             optima.append(query.optimum[:, 0])
-            scores.append(self._scores(optima[-1]))
+            scores.append(self._each(lambda problem, x: problem.score(x, self.experiment.score), optima[-1]))
             converged.append(query.belief.converged)
             clock.append(time.perf_counter())
-        return Runs(
-            torch.stack(questions[: self.experiment.iterations], 1),
-            torch.stack(answers, 1),
-            torch.stack(optima, 1),
-            torch.stack(scores, 1),
-            torch.stack(converged, 1),
-            torch.tensor(clock, dtype=torch.float64).diff(),
-        )
+        by_query = (questions[: self.experiment.iterations], answers, optima, scores, converged)
+        seconds = torch.tensor(clock, dtype=torch.float64).diff()
+        return Runs(*[*(torch.stack(course, 1) for course in by_query), seconds])
 
     def _beginnings(self) -> tuple[list[Tensor], Tensor]:
         """Initial queries [lane, m, d], and the uniform numbers that decide all answers [lane, t, pairs]."""
-        m, d, pairs = self.arm.m, self.d, self.pairs
+        m, d, pairs = self.arm.m, self.d, self.arm.pairs
         # all initial ones even if the run ends earlier: it equals the start of a longer run
         first, later = self.experiment.initial, max(0, self.experiment.iterations - self.experiment.initial)
         asked, chance = [], []
@@ -136,12 +128,6 @@ class _Lanes:
         questions = torch.stack(asked, 1).to(self.device)
         return list(questions), torch.stack(chance).to(self.device)
 
-    def _answers(self, question: Tensor, chance: Tensor) -> Tensor:
-        return self.experiment.user.answers(self._each(lambda problem, x: problem.value(x), question), chance)
-
-    def _scores(self, optimum: Tensor) -> Tensor:
-        return self._each(lambda problem, x: problem.score(x, self.experiment.score), optimum)
-
     def _each(self, value: Callable[[Problem, Tensor], Tensor], x: Tensor) -> Tensor:
         """Values at the points of each lane by its own function, evaluated once per function."""
         found = x.new_empty(x.shape[:-1])
@@ -152,43 +138,29 @@ class _Lanes:
     def _query(self, questions: list[Tensor], answers: list[Tensor], last: Query | None) -> Query:
         """The posterior after these answers, the estimated optimum and the next query."""
         number = len(answers)
-        by_rule = self.experiment.initial <= number < self.experiment.iterations
-        data = self._data(torch.stack(questions, 1), torch.stack(answers, 1))
+        asked, said = torch.stack(questions, 1), torch.stack(answers, 1)
+        data = Data.binary(asked[:, :, 0], said[..., 0]) if self.arm.m == 1 else Data.batches(asked, said)
         prior, warm = self._prior(data, None if last is None else last.belief)
         sources = [generator(*run_id.identity, number) for run_id in self.ids]
-        rule = self.rule if by_rule else self.first
+        rule = self.rule if self.experiment.initial <= number < self.experiment.iterations else self.first
         return next_query(data, rule, prior, self.arm.m, sources, warm=warm, identify=True)
-
-    def _data(self, questions: Tensor, answers: Tensor) -> Data:
-        if self.arm.m == 1:
-            return Data.binary(questions[:, :, 0], answers[..., 0])
-        return Data.batches(questions, answers)
 
     def _prior(self, data: Data, warm: Belief | None) -> tuple[Kernel, Belief | None]:
         """The prior for these answers, and the belief to warm-start from if it has the same prior."""
         if self.experiment.prior == "learned":
-            enough = refit_count(asked := len(data.signs[0]) // self.pairs)
-            if enough == asked or self.prior is None:
+            asked = len(data.signs[0]) // self.arm.pairs
+            if refit_count(asked) == asked or self.prior is None:
                 expected = expected_kernel("matern52", [expected_length(self.d)] * self.d)
-                self.prior = learned_kernel(data, expected)
+                self.prior = fit(data, expected).kernel
                 return self.prior, None
         assert self.prior is not None
         return self.prior, warm
 
 
-def _lanes_of(problems: Sequence[Problem], device: torch.device) -> dict[Problem, Tensor]:
-    lanes: dict[Problem, list[int]] = {}
-    for lane, problem in enumerate(problems):
-        lanes.setdefault(problem, []).append(lane)
-    return {problem: torch.tensor(own, device=device) for problem, own in lanes.items()}
-
-
-def _known_prior(experiment: Experiment, problems: Sequence[Problem], device: torch.device) -> Kernel:
-    """The kernels of all lanes; a single one if they share it."""
-    found = [problem.hyperparameters(experiment.prior) for problem in problems]
-    known = [one for one in found if one is not None]
-    if len(set(known)) == 1:
-        return known[0].gpytorch().to(device)
-    lengths = torch.tensor([one.lengthscale for one in known], dtype=torch.float64)
-    scales = torch.tensor([one.outputscale for one in known], dtype=torch.float64)
+def _prior_of(known: Sequence[Hyperparameters], device: torch.device) -> Kernel | None:
+    """The known kernels of all lanes; a single one if they share it, None if it is to be learned."""
+    if len(set(known)) <= 1:
+        return known[0].gpytorch().to(device) if known else None
+    lengths = torch.tensor([each.lengthscale for each in known], dtype=torch.float64)
+    scales = torch.tensor([each.outputscale for each in known], dtype=torch.float64)
     return kernel(known[0].kernel, lengths, scales).to(device)

@@ -1,6 +1,6 @@
-"""A benchmark function as an experiment poses it: in which units, and with which prior.
+"""A benchmark function as an experiment poses it: its units and its prior.
 
-Two tables in the package hold the constants.  ``tables/recovered.csv``: what Fauvel & Chalk (2021) used,
+Two tables of the package hold the constants.  ``tables/recovered.csv``: what Fauvel & Chalk (2021) used,
 recovered from their published result files, for functions in ``raw`` units (duels, batches) and ``rescaled``
 to mean 0 and variance 1, some after a logarithm (yes/no).  ``tables/likelihood.csv``: maximum-likelihood fits
 to functions ``standardised`` without a logarithm, made by ``benchmarks/likelihood.py``.
@@ -98,9 +98,7 @@ class Problem:
         """The prior for this function in these units; None if it is learned."""
         if prior == "learned":
             return None
-        if prior == "recovered":
-            return recovered(self.function.name, self.units)
-        return likelihood(self.function.name, self.units)
+        return (recovered if prior == "recovered" else likelihood)(self.function.name, self.units)
 
     def _rescaled(self, raw: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         return rescaling(self.function.name, self.units)(raw)
@@ -154,20 +152,15 @@ def moments(function: Function, count: int = 2**20) -> tuple[float, float]:
         values = function.unit(engine.draw(count, dtype=torch.float64))
         mean, variance = values.mean().item(), values.var(correction=0).item()
     if not (math.isfinite(mean) and 0 < variance < math.inf):
-        raise Refused(
-            f"values of {function.name}",
-            "have a finite mean and a positive variance over the box",
-            f"mean {mean:g} and variance {variance:g}",
-            "Correct its formula or its box.",
-        )
+        have, got = "have a finite mean and a positive variance", f"mean {mean:g} and variance {variance:g}"
+        raise Refused(f"values of {function.name}", have, got, "Correct its formula or its box.")
     return mean, variance
 
 
 def _hyperparameters(function: str, family: str, lengthscale: str, outputscale: str) -> Hyperparameters:
     if family not in SMOOTHNESS:
-        raise Refused(
-            f"kernel of {function}", f"be one of {tuple(SMOOTHNESS)}", repr(family), "Correct the table."
-        )
+        known = f"be one of {', '.join(SMOOTHNESS)}"
+        raise Refused(f"kernel of {function}", known, repr(family), "Correct the table.")
     lengths = tuple(float(length) for length in lengthscale.split())
     if len(lengths) == 1:
         lengths *= named(function).dim
@@ -176,22 +169,22 @@ def _hyperparameters(function: str, family: str, lengthscale: str, outputscale: 
 
 def _row(table: str, function: str) -> dict[str, str]:
     named(function)
-    rows = _table(table)
-    if function not in rows:
-        raise Refused(
-            "function",
-            f"be one of {', '.join(rows)}, for which {_TABLED[table]} are known",
-            repr(function),
-            "Choose one of them, or run pbo-learned, which learns the kernel.",
-        )
-    return rows[function]
+    known = _table(table)
+    if function not in known:
+        expected = f"be one of {', '.join(known)}, for which {_TABLED[table]} are known"
+        advice = "Choose one of them, or run pbo-learned, which learns the kernel."
+        raise Refused("function", expected, repr(function), advice)
+    return known[function]
 
 
 @cache
 def _table(name: str) -> dict[str, dict[str, str]]:
-    """The rows of a table of the package, by function."""
-    text = (TABLES / f"{name}.csv").read_text()
-    return {row["function"]: row for row in csv.DictReader(text.splitlines())}
+    return {row["function"]: row for row in rows(name)}
+
+
+def rows(table: str) -> list[dict[str, str]]:
+    """The rows of a table of the package."""
+    return list(csv.DictReader((TABLES / f"{table}.csv").read_text().splitlines()))
 
 
 def _check_units(units: str, known: tuple[str, ...]) -> None:

@@ -8,6 +8,7 @@ import threading
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
@@ -16,8 +17,8 @@ from askwise.errors import Failed, Refused
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
+Done = Generator[tuple[Input, Output], None, None]  # tasks and their results
 _TRIES = 3
-_NO_TASK: Any = object()
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -34,105 +35,79 @@ class Processes:
     work is raised here.  If this process dies, its workers exit.
     """
 
-    name = "processes"
-    is_here = True
+    name, is_here = "processes", True
 
     def __init__(self, workers: int) -> None:
         """Processes start when there is work."""
         check_workers(workers)
         self.workers = workers
 
-    def results(
-        self, work: Callable[[Input], Output], tasks: Iterable[Input]
-    ) -> Generator[tuple[Input, Output], None, None]:
+    def results(self, work: Callable[[Input], Output], tasks: Iterable[Input]) -> Done[Input, Output]:
         """Each task and its result, in order of completion."""
-        waiting, team = iter(tasks), [_Worker(work) for _ in range(self.workers)]
+        waiting, team, idle = iter(tasks), list[_Worker](), list[_Worker]()
+        busy: dict[Any, tuple[_Worker, Input, int]] = {}  # by pipe; the number counts tries of the task
+
+        def give(task: Input, tries: int) -> None:
+            if not idle:
+                team.append(_Worker(work))
+                idle.append(team[-1])
+            worker = idle.pop()
+            busy[worker.pipe] = worker, task, tries
+            with suppress(OSError):  # it has died: the closed pipe will be noticed below
+                worker.pipe.send(task)
+
         try:
             while True:
-                for worker in team:
-                    if worker.is_idle and (task := next(waiting, _NO_TASK)) is not _NO_TASK:
-                        worker.give(task)
-                busy = {worker.pipe: worker for worker in team if worker.pipe and not worker.is_idle}
+                for task in islice(waiting, self.workers - len(busy)):
+                    give(task, 1)
                 if not busy:
                     return
                 for pipe in wait(list(busy)):
-                    worker = busy[pipe]  # type: ignore[index]  # only these pipes are waited for
-                    if (done := worker.done()) is not None:
-                        yield done
+                    worker, task, tries = busy.pop(pipe)
+                    try:
+                        succeeded, result = worker.pipe.recv()
+                    except (EOFError, OSError):
+                        worker.bury(tries)
+                        give(task, tries + 1)
+                        continue
+                    if not succeeded:
+                        raise result
+                    idle.append(worker)
+                    yield task, result
         finally:
             for worker in team:
                 worker.end()
 
 
 class _Worker:
-    """A process for one task at a time, started on demand, and again if it dies."""
+    """A process that does one task at a time."""
 
     def __init__(self, work: Callable[[Any], Any]) -> None:
-        self.work = work
-        self.process: multiprocessing.process.BaseProcess | None = None
-        self.pipe: Connection | None = None
-        self.task, self.tries = _NO_TASK, 0
-
-    @property
-    def is_idle(self) -> bool:
-        return self.task is _NO_TASK
-
-    def give(self, task: Any) -> None:
-        """Start this task."""
-        self.task, self.tries = task, self.tries + 1
-        if self.process is None:
-            self._start()
-        assert self.pipe is not None
-        with suppress(OSError):  # it has died: `done` will notice the closed pipe
-            self.pipe.send(task)
-
-    def done(self) -> tuple[Any, Any] | None:
-        """The task and its result; None if the process died and its successor retries the task."""
-        assert self.pipe is not None
-        try:
-            succeeded, result = self.pipe.recv()
-        except (EOFError, OSError):
-            self._try_again()
-            return None
-        if not succeeded:
-            raise result
-        task, self.task, self.tries = self.task, _NO_TASK, 0
-        return task, result
+        context = multiprocessing.get_context("spawn")  # a fork would copy the state of threads and GPUs
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        with without_interrupts(), _environment(_ONE_THREAD):
+            self.process.start()
+        theirs.close()  # so that the pipe closes with the process
 
     def end(self) -> None:
         """Stop the process, even in the middle of a task."""
-        if self.process is None or self.pipe is None:
-            return
         self.pipe.close()
         self.process.terminate()
         self.process.join(2)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
-        self.process = self.pipe = None
 
-    def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")  # a fork would copy the state of threads and GPUs
-        self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, self.work), daemon=True)
-        with without_interrupts(), _environment(_ONE_THREAD):
-            self.process.start()
-        theirs.close()  # so that the pipe closes with the process
-
-    def _try_again(self) -> None:
-        assert self.process is not None
+    def bury(self, tries: int) -> None:
+        """Clear up after a process that died; refuse to go on if its task was the death of too many."""
         self.process.join(2)
         how = self.process.exitcode
         self.end()
-        if self.tries == _TRIES:
+        if tries == _TRIES:
             cause = f"signal {-how}" if how is not None and how < 0 else f"exit code {how}"
-            raise Failed(
-                "worker",
-                "survive until its runs are done",
-                f"{_TRIES} that ended by {cause}",
-                "Give it more memory, or use fewer --lanes.",
-            )
-        self.give(self.task)
+            got, advice = f"{_TRIES} that ended by {cause}", "Give it more memory, or use fewer --lanes."
+            raise Failed("worker", "survive until its runs are done", got, advice)
 
 
 def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
@@ -181,13 +156,11 @@ def without_interrupts() -> Iterator[None]:
 @contextmanager
 def _environment(values: dict[str, str]) -> Iterator[None]:
     """Environment variables for processes started inside the block."""
-    before = {name: os.environ.get(name) for name in values}
+    before = {name: os.environ[name] for name in values if name in os.environ}
     os.environ.update(values)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in values:
+            del os.environ[name]
+        os.environ.update(before)

@@ -25,22 +25,14 @@ class Stream(Protocol):
 
 
 class Progress:
-    """Counts finished runs, and estimates speed and time left."""
+    """Counts finished runs in ``done``, and estimates speed and time left."""
 
     def __init__(
-        self,
-        total: int,
-        done: int,
-        iterations: int,
-        clock: Callable[[], float] = time.monotonic,
+        self, total: int, done: int, iterations: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """``done``: runs that were finished before; ``iterations``: of each run."""
         self.total, self.before, self.done, self.iterations = total, done, done, iterations
         self.clock, self.began = clock, clock()
-
-    def add(self, runs: int) -> None:
-        """Count more finished runs."""
-        self.done += runs
 
     @property
     def seconds(self) -> float:
@@ -62,14 +54,10 @@ class Progress:
         parts = [f"{self.done} of {self.total} runs"]
         if self.new:
             parts.append(f"{self.rate:.4g} iterations/s")
-        if self.done == self.total:
-            parts.append(f"{_duration(self.seconds)} in all")
-        elif self.new:
-            left = (self.total - self.done) * self.iterations / self.rate
-            parts.append(f"{_duration(left)} left")
-        else:
-            parts.append(f"{_duration(self.seconds)} so far")
-        return ", ".join(parts)
+        seconds, word = self.seconds, "in all" if self.done == self.total else "so far"
+        if self.new and self.done < self.total:
+            seconds, word = (self.total - self.done) * self.iterations / self.rate, "left"
+        return ", ".join([*parts, f"{timedelta(seconds=round(seconds))} {word}"])
 
 
 @contextmanager
@@ -97,7 +85,3 @@ def shown(progress: Progress, out: Stream) -> Iterator[None]:
         if is_terminal:
             out.write("\n")
             out.flush()
-
-
-def _duration(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))

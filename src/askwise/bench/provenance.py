@@ -4,7 +4,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,68 +22,45 @@ _PLACES = frozenset({"--out", "--work", "--packed"})  # options that name folder
 _MAY_DIFFER = frozenset({"title", "about", "arms", "functions", "replicates"})  # in one directory
 
 
-def written(experiment: Experiment) -> dict[str, Any]:
-    """An experiment in JSON types."""
-    return asdict(experiment)
-
-
 def experiment_of(document: Mapping[str, Any]) -> Experiment:
-    """The experiment that :func:`written` wrote; refuses rules and functions that are not registered."""
+    """The experiment in an ``about.json``; refuses rules and functions that are not registered."""
     try:
         for name in document["functions"]:
             named(name)
-        parts = {
-            **document,
-            "arms": tuple(Arm(**arm) for arm in document["arms"]),
-            "functions": tuple(document["functions"]),
-            "user": User(**document["user"]),
-        }
-        return Experiment(**parts)
+        arms, user = tuple(Arm(**arm) for arm in document["arms"]), User(**document["user"])
+        functions = tuple(document["functions"])
+        return Experiment(**{**document, "arms": arms, "functions": functions, "user": user})
     except (KeyError, TypeError) as error:
-        raise Refused(
-            "experiment",
-            "be written as this version writes it",
-            error,
-            "Read it with the version of askwise that wrote it.",
-        ) from None
+        advice = "Read it with the version of askwise that wrote it."
+        raise Refused("experiment", "be written as this version writes it", error, advice) from None
 
 
 def experiment_in(about: Mapping[str, Any], directory: Path) -> Experiment:
-    """The experiment of a directory, given its ``about.json``."""
+    """The same; a refusal names the directory, and the modules to import."""
     try:
         return experiment_of(about["experiment"])
     except NotFound as error:
         imports = _import_options(about.get("imports", ()))
         if not imports:
             raise error.at(str(directory)) from None
-        raise NotFound(
-            f"{error.what} of {directory}", "be known", error.got, f"Add {' '.join(imports)}."
-        ) from None
+        what, advice = f"{error.what} of {directory}", f"Add {' '.join(imports)}."
+        raise NotFound(what, "be known", error.got, advice) from None
 
 
 def grown(old: Experiment, new: Experiment, directory: Path) -> Experiment:
     """Both in one: the arms and functions of either, and the larger number of replicates."""
-    elsewhere = "Choose another directory (--out), or remove this one."
-    for name in (field.name for field in fields(Experiment) if field.name not in _MAY_DIFFER):
-        before, now = getattr(old, name), getattr(new, name)
+    arms = {arm.label: arm for arm in (*old.arms, *new.arms)}
+    fixed = [field.name for field in fields(Experiment) if field.name not in _MAY_DIFFER]
+    must_agree = {name: (getattr(old, name), getattr(new, name)) for name in fixed}
+    must_agree |= {f"arm {arm.label}": (arm, arms[arm.label]) for arm in old.arms}
+    for what, (before, now) in must_agree.items():
         if before != now:
-            what = "experiment" if name == "name" else name
-            raise Refused(what, f"be that of the runs in {directory}, {before}", now, elsewhere)
-    arms = {arm.label: arm for arm in old.arms}
-    for arm in new.arms:
-        if arms.setdefault(arm.label, arm) != arm:
-            raise Refused(
-                f"arm {arm.label}",
-                f"be that of the runs in {directory}, {arms[arm.label]}",
-                arm,
-                elsewhere,
-            )
-    return replace(
-        new,
-        arms=tuple(arms.values()),
-        functions=tuple(dict.fromkeys((*old.functions, *new.functions))),
-        replicates=max(old.replicates, new.replicates),
-    )
+            what = "experiment" if what == "name" else what
+            expected = f"be that of the runs in {directory}, {before}"
+            raise Refused(what, expected, now, "Choose another directory (--out), or remove this one.")
+    functions = tuple(dict.fromkeys((*old.functions, *new.functions)))
+    replicates = max(old.replicates, new.replicates)
+    return replace(new, arms=tuple(arms.values()), functions=functions, replicates=replicates)
 
 
 def command(experiment: Experiment, directory: Path | None = None, imports: Sequence[str] = ()) -> str:

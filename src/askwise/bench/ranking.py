@@ -14,6 +14,8 @@ from scipy.stats import mannwhitneyu
 from askwise.errors import Refused
 
 Scores = Mapping[str, Real[np.ndarray, "function _ iteration"]]
+Measured = Float[np.ndarray, "function _"]
+Wins = Bool[np.ndarray, "function rule rule"]
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,7 @@ def ranks_at(scores: Scores, alphas: Iterable[float]) -> dict[float, Table]:
     return {alpha: _table(tuple(scores), p_final <= alpha, p_auc <= alpha) for alpha in levels}
 
 
-def measures(
-    scores: Scores,
-) -> tuple[list[Float[np.ndarray, "function _"]], list[Float[np.ndarray, "function _"]]]:
+def measures(scores: Scores) -> tuple[list[Measured], list[Measured]]:
     """For each rule the final scores and the means over iterations; refuses scores that do not match."""
     if not isinstance(scores, Mapping) or len(scores) < 2:
         got = sorted(scores) if isinstance(scores, Mapping) else type(scores).__name__
@@ -91,27 +91,16 @@ def measures(
     shapes = {rule: array.shape for rule, array in arrays.items()}
     for rule, array in arrays.items():
         if array.ndim != 3 or array.size == 0:
-            raise Refused(
-                f"scores of {rule}",
-                "be an array [function, replicate, iteration]",
-                f"shape {array.shape}",
-                "Stack replicates, then functions.",
-            )
+            shape = f"shape {array.shape}"
+            advice = "Stack replicates, then functions."
+            raise Refused(f"scores of {rule}", "be an array [function, replicate, iteration]", shape, advice)
         if not np.isfinite(array).all():
             bad = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
-            raise Refused(
-                f"scores of {rule}",
-                "be finite",
-                f"{array[bad]} at {bad}",
-                "Leave that function out for all rules, or run it again.",
-            )
+            advice = "Leave that function out for all rules, or run it again."
+            raise Refused(f"scores of {rule}", "be finite", f"{array[bad]} at {bad}", advice)
     if len({(shape[0], shape[2]) for shape in shapes.values()}) > 1:
-        raise Refused(
-            "scores",
-            "have the same functions and iterations for every rule",
-            f"shapes {shapes}",
-            "Keep the functions that all rules were run on.",
-        )
+        same = "have the same functions and iterations for every rule"
+        raise Refused("scores", same, f"shapes {shapes}", "Keep the functions that all rules were run on.")
     return [array[..., -1] for array in arrays.values()], [array.mean(-1) for array in arrays.values()]
 
 
@@ -125,11 +114,7 @@ def _p_values(samples: list[np.ndarray]) -> Float[np.ndarray, "function rule rul
     return p
 
 
-def _table(
-    rules: tuple[str, ...],
-    final: Bool[np.ndarray, "function rule rule"],
-    auc: Bool[np.ndarray, "function rule rule"],
-) -> Table:
+def _table(rules: tuple[str, ...], final: Wins, auc: Wins) -> Table:
     borda = _borda(final, auc)
     total = borda.sum(0)
     order = np.argsort(-total, kind="stable")
@@ -138,9 +123,7 @@ def _table(
     return Table(rows, final.mean(0)[square], auc.mean(0)[square], borda[:, order])
 
 
-def _borda(
-    final: Bool[np.ndarray, "function rule rule"], auc: Bool[np.ndarray, "function rule rule"]
-) -> Int[np.ndarray, "function rule"]:
+def _borda(final: Wins, auc: Wins) -> Int[np.ndarray, "function rule"]:
     wins = final.sum(-1)
     tied = wins[:, :, None] == wins[:, None, :]
     broken = (auc & tied).sum(-1)

@@ -22,10 +22,8 @@ _REACH = 1.959963984540054  # standard errors on each side of a 95 % interval
 class Levels:
     """The reference scores of a function."""
 
-    best: float
-    """The maximum."""
-    usual: float
-    """The mean over the cube: the expected score of a random point."""
+    best: float  # the maximum
+    usual: float  # the mean over the cube: the expected score of a random point
 
 
 @dataclass(frozen=True)
@@ -63,12 +61,8 @@ def normalised_regret(results: Results) -> dict[str, Float[np.ndarray, "function
     found = [levels(name, experiment.scale, experiment.score) for name in results.functions]
     for name, level in zip(results.functions, found, strict=True):
         if not math.isfinite(level.best - level.usual):
-            raise Refused(
-                f"scores of {name}",
-                "have a finite maximum and mean",
-                level,
-                'Score functions rescaled through a logarithm by "probability".',
-            )
+            advice = 'Score functions rescaled through a logarithm by "probability".'
+            raise Refused(f"scores of {name}", "have a finite maximum and mean", level, advice)
     best = np.array([level.best for level in found])[:, None, None]
     usual = np.array([level.usual for level in found])[:, None, None]
     return {arm: np.maximum(best - scores, 0) / (best - usual) for arm, scores in results.scores.items()}
@@ -79,9 +73,8 @@ def mean_regret(regret: Float[np.ndarray, "function replicate"]) -> Interval:
 
     With a single replicate the interval is infinite.
     """
-    functions, replicates = regret.shape
+    (functions, replicates), mean = regret.shape, float(regret.mean())
     if replicates < 2:
-        return Interval(float(regret.mean()), -math.inf, math.inf)
+        return Interval(mean, -math.inf, math.inf)
     error = math.sqrt(float(regret.var(1, ddof=1).sum()) / replicates) / functions
-    mean = float(regret.mean())
     return Interval(mean, mean - _REACH * error, mean + _REACH * error)

@@ -7,17 +7,18 @@ float64.
 
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
-from askwise.bench.chunks import Folder, Unusable, write_atomically
+from askwise.bench.chunks import Chunk, Folder, write_atomically
 from askwise.bench.experiments import Experiment
 from askwise.bench.functions import named
-from askwise.bench.provenance import command, experiment_in, written
+from askwise.bench.lanes import RunId
+from askwise.bench.provenance import command, experiment_in
 from askwise.bench.schedule import run_ids
 from askwise.errors import Refused
 
@@ -38,12 +39,9 @@ class Results:
     """All scores of an experiment, and how they were computed."""
 
     experiment: Experiment
-    scores: dict[str, Float[np.ndarray, "function replicate iteration"]]
-    """By arm label."""
-    about: dict[str, Any]
-    """The content of ``about.json``: when, how and on what the runs were computed."""
+    scores: dict[str, Float[np.ndarray, "function replicate iteration"]]  # by arm label
+    about: dict[str, Any]  # about.json: when, how and on what the runs were computed
     converged: dict[str, Bool[np.ndarray, "function replicate iteration"]] = field(default_factory=dict)
-    """Whether inference converged."""
     firsts: dict[tuple[str, str], Transcript] = field(default_factory=dict)
     """The first replicate of each arm and function."""
     seconds: dict[str, Float[np.ndarray, " iteration"]] = field(default_factory=dict)
@@ -65,71 +63,38 @@ def load(directory: Path | str, partial: bool = False) -> Results:
     experiment = experiment_in(about, folder.path)
     if folder.packed.exists():
         return _read_packed(folder.packed, experiment, about)
-    return _Gathered(experiment, folder, about).results(partial)
+    return _gathered(folder, experiment, about, partial)
 
 
-class _Gathered:
+def _gathered(folder: Folder, whole: Experiment, about: dict[str, Any], partial: bool) -> Results:
     """The runs of all chunks, sorted into arrays."""
-
-    def __init__(self, experiment: Experiment, folder: Folder, about: dict[str, Any]) -> None:
-        self.experiment, self.folder, self.about = experiment, folder, about
-        labels = [arm.label for arm in experiment.arms]
-        shape = (len(experiment.functions), experiment.replicates, experiment.iterations)
-        self.scores = {label: np.full(shape, np.nan) for label in labels}
-        self.converged = {label: np.zeros(shape, bool) for label in labels}
-        self.done = {label: np.zeros(shape[:2], bool) for label in labels}
-        self.seconds = {label: np.zeros(experiment.iterations) for label in labels}
-        self.lanes = dict.fromkeys(labels, 0)
-        self.firsts: dict[tuple[str, str], Transcript] = {}
-        self.unusable = 0
-        self._read()
-
-    def _read(self) -> None:
-        rows = {name: row for row, name in enumerate(self.experiment.functions)}
-        wanted = set(run_ids(self.experiment))
-        for chunk in self.folder.read(self.experiment):
-            if isinstance(chunk, Unusable):
-                self.unusable += 1
-                continue
-            if chunk.ids[0] in wanted:
-                self.seconds[chunk.ids[0].arm] += chunk.seconds
-                self.lanes[chunk.ids[0].arm] += len(chunk.ids)
-            for lane, run_id in enumerate(chunk.ids):
-                if run_id not in wanted:
-                    continue
-                wanted.remove(run_id)
-                place = rows[run_id.function], run_id.replicate
-                self.scores[run_id.arm][place] = chunk.scores[lane]
-                self.converged[run_id.arm][place] = chunk.converged[lane]
-                self.done[run_id.arm][place] = True
-                if run_id.replicate == 0:
-                    first = Transcript(chunk.questions[lane], chunk.answers[lane], chunk.optima[lane])
-                    self.firsts[run_id.arm, run_id.function] = first
-
-    def results(self, partial: bool) -> Results:
-        done = np.stack(list(self.done.values()))
-        complete = done.all(axis=(0, 2))
-        if not complete.all() and not (partial and complete.any()):
-            self._refuse(done)
-        functions = tuple(np.array(self.experiment.functions)[complete].tolist())
-        return Results(
-            replace(self.experiment, functions=functions),
-            {label: scores[complete] for label, scores in self.scores.items()},
-            self.about,
-            {label: converged[complete] for label, converged in self.converged.items()},
-            {key: first for key, first in self.firsts.items() if key[1] in functions},
-            {label: spent / self.lanes[label] for label, spent in self.seconds.items()},
-        )
-
-    def _refuse(self, done: Bool[np.ndarray, "arm function replicate"]) -> None:
-        unusable = f"; unusable files: {self.unusable}" if self.unusable else ""
-        finish = command(self.experiment, self.folder.path, self.about.get("imports", ()))
-        raise Refused(
-            self.folder.path,
-            f"hold all {done.size} runs of the experiment",
-            f"{done.sum()} ({(~done).sum()} missing{unusable})",
-            f"Finish it with `{finish}`.",
-        )
+    read, ids = list(folder.read(whole)), run_ids(whole)
+    usable = [chunk for chunk in read if isinstance(chunk, Chunk)]
+    place: dict[RunId, tuple[Chunk, int]] = {}  # of each run: its chunk and its lane
+    for chunk in usable:
+        for lane, run_id in enumerate(chunk.ids):
+            place.setdefault(run_id, (chunk, lane))
+    there = np.reshape([run_id in place for run_id in ids], (-1, len(whole.functions), whole.replicates))
+    complete = there.all(axis=(0, 2))
+    if not complete.all() and not (partial and complete.any()):
+        unusable = f"; unusable files: {len(read) - len(usable)}" if len(read) > len(usable) else ""
+        expected = f"hold all {there.size} runs of the experiment"
+        got = f"{there.sum()} ({(~there).sum()} missing{unusable})"
+        finish = command(whole, folder.path, about.get("imports", ()))
+        raise Refused(folder.path, expected, got, f"Finish it with `{finish}`.")
+    experiment = replace(whole, functions=tuple(np.array(whole.functions)[complete].tolist()))
+    shape = (len(experiment.functions), experiment.replicates, experiment.iterations)
+    scores, converged, firsts, seconds = {}, {}, {}, {}
+    for label in (arm.label for arm in experiment.arms):
+        of_arm = [place[run_id] for run_id in run_ids(experiment) if run_id.arm == label]
+        scores[label] = np.stack([chunk.scores[lane] for chunk, lane in of_arm]).reshape(shape)
+        converged[label] = np.stack([chunk.converged[lane] for chunk, lane in of_arm]).reshape(shape)
+        for name, (chunk, lane) in zip(experiment.functions, of_arm[:: experiment.replicates], strict=True):
+            firsts[label, name] = Transcript(chunk.questions[lane], chunk.answers[lane], chunk.optima[lane])
+        timed = [each for each in usable if each.ids[0].arm == label and place[each.ids[0]][0] is each]
+        runs = sum(len(chunk.ids) for chunk in timed)
+        seconds[label] = np.sum([chunk.seconds for chunk in timed], axis=0) / runs
+    return Results(experiment, scores, about, converged, firsts, seconds)
 
 
 def pack(directory: Path | str, out: Path | str) -> Path:
@@ -140,17 +105,16 @@ def pack(directory: Path | str, out: Path | str) -> Path:
     folder.path.mkdir(parents=True, exist_ok=True)
     arrays = _packed(results)
     write_atomically(folder.packed, lambda file: _write_lzma(file, arrays))
-    folder.write_about({**results.about, "experiment": written(results.experiment)})
+    folder.write_about({**results.about, "experiment": asdict(results.experiment)})
     return folder.path
 
 
 def _packed(results: Results) -> dict[str, Shaped[np.ndarray, "..."]]:
     """All arrays of a packed campaign; transcripts are padded to the same number of points and dimensions."""
-    labels = list(results.scores)
-    heads = {"arms": np.array(labels), "functions": np.array(results.functions)}
-    every = [[results.firsts[label, name] for name in results.functions] for label in labels]
+    every = [[results.firsts[label, name] for name in results.functions] for label in results.scores]
     return {
-        **heads,
+        "arms": np.array(list(results.scores)),
+        "functions": np.array(results.functions),
         "scores": np.stack(list(results.scores.values())).astype(np.float32),
         "converged": np.stack(list(results.converged.values())),
         "seconds": np.stack(list(results.seconds.values())),
@@ -174,15 +138,10 @@ def _write_lzma(out: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
     """Like numpy's ``savez`` but with stronger compression; ``numpy.load`` reads both."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as file:
         for name, array in arrays.items():
-            # with a fixed date, equal results make equal files
-            with file.open(_entry(name), "w", force_zip64=True) as member:
+            entry = zipfile.ZipInfo(f"{name}.npy")  # has a fixed date: equal results make equal files
+            entry.compress_type = zipfile.ZIP_LZMA
+            with file.open(entry, "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
-
-
-def _entry(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(f"{name}.npy")
-    entry.compress_type = zipfile.ZIP_LZMA
-    return entry
 
 
 def _read_packed(path: Path, experiment: Experiment, about: dict[str, Any]) -> Results:
@@ -192,24 +151,17 @@ def _read_packed(path: Path, experiment: Experiment, about: dict[str, Any]) -> R
     except (zipfile.BadZipFile, EOFError, ValueError) as error:
         raise Refused(path, "be a packed campaign", f"a damaged file ({error})", "Pack it again.") from error
     labels, functions = held["arms"].tolist(), held["functions"].tolist()
-    return Results(
-        experiment,
-        dict(zip(labels, held["scores"].astype(float), strict=True)),
-        about,
-        dict(zip(labels, held["converged"], strict=True)),
-        {
-            (label, name): _transcript(held, (i, j), experiment.arm(label).m, named(name).dim)
-            for i, label in enumerate(labels)
-            for j, name in enumerate(functions)
-        },
-        dict(zip(labels, held["seconds"], strict=True)),
+    scores, converged, seconds = (
+        dict(zip(labels, held[name], strict=True)) for name in ("scores", "converged", "seconds")
     )
-
-
-def _transcript(held: Mapping[str, np.ndarray], place: tuple[int, int], m: int, d: int) -> Transcript:
-    pairs = max(1, m * (m - 1) // 2)
-    return Transcript(
-        held["questions"][place][:, :m, :d],
-        held["answers"][place][:, :pairs].astype(bool),
-        held["optima"][place][:, :d],
-    )
+    firsts = {
+        (label, name): Transcript(
+            held["questions"][i, j][:, : arm.m, : named(name).dim],
+            held["answers"][i, j][:, : arm.pairs].astype(bool),
+            held["optima"][i, j][:, : named(name).dim],
+        )
+        for i, (label, arm) in enumerate((label, experiment.arm(label)) for label in labels)
+        for j, name in enumerate(functions)
+    }
+    scores = {label: values.astype(float) for label, values in scores.items()}
+    return Results(experiment, scores, about, converged, firsts, seconds)

@@ -18,8 +18,7 @@ class Task:
     experiment: Experiment
     ids: tuple[RunId, ...]
     device: str
-    imports: tuple[str, ...] = ()
-    """Modules that define rules and functions of the experiment."""
+    imports: tuple[str, ...] = ()  # modules that define rules and functions of the experiment
 
 
 def run_ids(experiment: Experiment) -> list[RunId]:
@@ -45,16 +44,14 @@ def tasks_of(
     tasks = []
     for ids in groups.values():
         size = math.ceil(len(ids) / math.ceil(len(ids) / lanes))
-        left = [run_id for run_id in ids if run_id not in done]
-        tasks += [
-            Task(experiment, tuple(left[begin : begin + size]), device, imports)
-            for begin in range(0, len(left), size)
-        ]
+        left = tuple(run_id for run_id in ids if run_id not in done)
+        parts = [left[begin : begin + size] for begin in range(0, len(left), size)]
+        tasks += [Task(experiment, part, device, imports) for part in parts]
     return tasks
 
 
 class SlowestFirst:
-    """An iterator over tasks, the one expected to take longest first, so that none is left alone at the end.
+    """An iterator over tasks, longest expected time first, so that no long one is left for the end.
 
     Rules differ in speed by a factor of thirty.  Their speed is measured during the campaign; rules without a
     measurement come first.

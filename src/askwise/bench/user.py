@@ -39,7 +39,6 @@ class User:
         m = values.shape[-1]
         if m > 1:
             i, j = torch.triu_indices(m, m, offset=1, device=values.device)
-            values = values[..., i] - values[..., j]
-            values = values.nan_to_num(0.0)  # two infinities are equally good
+            values = (values[..., i] - values[..., j]).nan_to_num(0.0)  # two infinities are equally good
         attentive = ndtr(values / self.noise)
         return chance < self.lapses / 2 + (1 - self.lapses) * attentive
