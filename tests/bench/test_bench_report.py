@@ -18,10 +18,10 @@ from askwise.bench.effects import superiority
 from askwise.bench.experiments import EXPERIMENTS, Arm
 from askwise.bench.published import PAPER, PUBLISHED
 from askwise.bench.ranking import ranks_at
-from askwise.bench.report import _analyses, analysis, write
+from askwise.bench.report import _analyses, analysis, figures, write
 from askwise.bench.report.analysis import Analysis
 from askwise.bench.report.looks import looks
-from askwise.bench.report.page import Page, measured, spelled
+from askwise.bench.report.page import measured, spelled
 from askwise.bench.results import load
 from askwise.rules import RULES
 from campaigns import HOUSE, SHOWN, check_latex, keep, made_up, part, small, table
@@ -50,16 +50,21 @@ def report(results, tmp_path_factory):
     """A report about all of them, with findings; of each kind of figure only the first is drawn."""
     out = tmp_path_factory.mktemp("report")
     (out / "findings.md").write_text("## What is new\n\nNothing changes.\n\n")
-    drawn, save = set(), Page.figure
-
-    def first_of_its_kind(page, name, figure, caption):
-        save(page, name, Figure(figsize=(1, 1)) if kind(name) in drawn else figure, caption)
-        drawn.add(kind(name))
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Page, "figure", first_of_its_kind)
+        for name in ("score_curves", "regret_curves", "win_matrices", "superiority_of_best"):
+            patch.setattr(figures, name, only_once(getattr(figures, name)))
         write(list(results.values()), out / "page", findings=out / "findings.md")
     return out / "page"
+
+
+def only_once(draw):
+    """The first figure, then blank ones."""
+    calls = iter([draw])
+    return lambda *data: next(calls, blank)(*data)
+
+
+def blank(*_: object) -> Figure:
+    return Figure(figsize=(1, 1))
 
 
 def kind(name: str) -> str:
@@ -243,16 +248,11 @@ def test_a_whole_experiment_is_reported_within_a_minute(tmp_path):
     assert tuple(rows["ackley"])[1:] == tuple(arm.label for arm in experiment.arms)
 
 
-@pytest.fixture(scope="module")
-def single(results, tmp_path_factory):
-    """A report about one experiment."""
-    out = tmp_path_factory.mktemp("single") / "page"
-    write([results["batch-as-run"]], out)
-    return out
-
-
-def test_what_is_missing_is_left_out(single):
-    text = (single / "report.md").read_text()
+def test_what_is_missing_is_left_out(results, tmp_path, monkeypatch):
+    for name in ("score_curves", "regret_curves", "win_matrices", "superiority_of_best"):
+        monkeypatch.setattr(figures, name, blank)
+    write([results["batch-as-run"]], tmp_path)
+    text = (tmp_path / "report.md").read_text()
     assert re.findall(r"(?m)^## (.*)", text) == [
         "How to read this page",
         "Batches",
@@ -260,15 +260,7 @@ def test_what_is_missing_is_left_out(single):
         "How the experiments were run",
     ]
     assert "as written<br>" not in text
-    assert not list(single.glob("*/*bo*"))
-
-
-def test_the_same_results_make_the_same_report(results, single, tmp_path):
-    write([results["batch-as-run"]], tmp_path)
-    files = sorted(file.relative_to(tmp_path) for file in tmp_path.rglob("*.*"))
-    assert files == sorted(file.relative_to(single) for file in single.rglob("*.*"))
-    for file in files:
-        assert (tmp_path / file).read_bytes() == (single / file).read_bytes()
+    assert not list(tmp_path.glob("*/*bo*"))
 
 
 def test_the_page_has_its_own_order(results):
@@ -276,16 +268,33 @@ def test_the_page_has_its_own_order(results):
     assert list(found) == list(results)
 
 
-def test_other_experiments_have_a_section_and_a_single_rule_has_no_ranking(tmp_path):
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """An experiment of two rules, and one of a single rule."""
+    root = tmp_path_factory.mktemp("others")
     two = replace(small("pbo", SHOWN[:2]), name="mine", title="My own", arms=(Arm("kss", 2), Arm("eubo", 2)))
     one = replace(small("bbo", SHOWN[:1]), arms=(Arm("thompson", 1),), replicates=1)
-    folders = [keep(tmp_path / each.name, each, made_up(each)) for each in (two, one)]
-    write(folders, tmp_path / "out")
-    text = (tmp_path / "out" / "report.md").read_text()
+    folders = [keep(root / each.name, each, made_up(each)) for each in (two, one)]
+    write(folders, root / "out")
+    return folders, root / "out"
+
+
+def test_other_experiments_have_a_section_and_a_single_rule_has_no_ranking(others):
+    _, out = others
+    text = (out / "report.md").read_text()
     assert table(part(text, "## My own"), "Rank, with the Borda").keys() == {"kss", "eubo"}
     assert "### Ranking" not in part(text, "## Yes or no")
-    assert (tmp_path / "out" / "figures" / "examples-bbo.png").exists() is False
-    assert (tmp_path / "out" / "figures" / "runs-bbo.png").exists()
+    assert (out / "figures" / "examples-bbo.png").exists() is False
+    assert (out / "figures" / "runs-bbo.png").exists()
+
+
+def test_the_same_results_make_the_same_report(others, tmp_path):
+    folders, out = others
+    write(folders, tmp_path)
+    files = sorted(file.relative_to(tmp_path) for file in tmp_path.rglob("*.*"))
+    assert files == sorted(file.relative_to(out) for file in out.rglob("*.*"))
+    for file in files:
+        assert (tmp_path / file).read_bytes() == (out / file).read_bytes()
 
 
 def test_no_results_duplicates_and_missing_findings_are_refused(results, tmp_path):

@@ -407,7 +407,13 @@ def marked(axis) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize(
-    ("feedback", "waiting"), [("binary", False), ("duel", False), ("duel", True), ("batch", False)]
+    ("feedback", "waiting"),
+    [
+        ("binary", False),
+        ("duel", True),
+        pytest.param("duel", False, marks=pytest.mark.slow),
+        pytest.param("batch", False, marks=pytest.mark.slow),
+    ],
 )
 def test_the_question_marked_is_the_one_that_is_asked(feedback, waiting):
     study = fresh("log", feedback)
@@ -428,6 +434,18 @@ def test_the_question_marked_is_the_one_that_is_asked(feedback, waiting):
         i, j = divmod(int(mesh(axis).argmax()), len(across.axis.values))
         assert across.edges[max(j - 1, 0)] <= place[0] <= across.edges[min(j + 2, 80)], (j, place)
         assert up.edges[max(i - 1, 0)] <= place[1] <= up.edges[min(i + 2, 80)], (i, place)
+
+
+def test_each_challenger_of_a_batch_has_a_panel_with_its_score():
+    study = fresh("line", "batch", 4)
+    axes = panels(plots.study_score(study))
+    question = study.ask()
+    gains = [question.options[question.order.index(k)]["gain"] for k in range(3)]
+    assert len(axes) == 2
+    for axis, gain in zip(axes, gains[1:], strict=True):
+        assert [x for x, _ in marked(axis)] == pytest.approx(gains, rel=1e-6)
+        x, y = axis.lines[0].get_xdata(), axis.lines[0].get_ydata()
+        assert abs(x[int(f64(y).argmax())] - gain) <= 10 / 200
 
 
 def test_the_score_of_muc_is_the_uncertainty_about_its_duel():
@@ -569,8 +587,8 @@ def test_progress_takes_the_last_context_unless_another_is_given(monkeypatch):
 def test_progress_has_few_checkpoints_however_many_answers(monkeypatch):
     monkeypatch.setattr("askwise.plots.progress.outlook", lambda *_: recommendation.Outlook(0.1, 0.2, 0.5))
     monkeypatch.setattr("askwise.plots.progress.probability_of_best", lambda _, x, __: f64([1.0] * len(x)))
-    study = fresh("line", "duel", 83)
-    assert plots.study_progress(study).axes[0].lines[0].get_xdata().tolist() == [14, 29, 44, 59, 74, 82]
+    study = fresh("line", "duel", 43)
+    assert plots.study_progress(study).axes[0].lines[0].get_xdata().tolist() == [9, 19, 29, 39, 42]
 
 
 # words and ticks
