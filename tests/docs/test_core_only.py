@@ -16,7 +16,7 @@ EXTRAS = (
     "distributed",
 )
 PROGRAM = f"""
-import sys
+import importlib, sys
 sys.modules |= dict.fromkeys({EXTRAS!r})
 import askwise as aw
 study = aw.Study(aw.Space(gain=aw.Real(0, 1), mode=aw.Choice(["a", "b"])), initial=2)
@@ -27,6 +27,11 @@ try:
     aw.Study(study.space, storage="study.db")
 except ImportError as error:
     print(error)
+for module in ("interop.optuna", "interop.botorch"):
+    try:
+        importlib.import_module("askwise." + module)
+    except aw.Unavailable as error:
+        print(error)
 """
 
 
@@ -34,5 +39,9 @@ def test_the_core_asks_and_tells_without_extras():
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120, check=True
     )
-    assert "storage must have the packages of askwise[storage]" in done.stdout
-    assert done.stdout.rstrip().endswith("Run `pip install askwise[storage]`.")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("storage must have the packages of askwise[storage]; got ")
+    extras = ("storage", "optuna", "botorch")
+    assert [line.rpartition(". ")[2] for line in lines] == [
+        f"Run `pip install askwise[{name}]`." for name in extras
+    ]
