@@ -14,14 +14,12 @@ from askwise.model.features import lane_groups as lane_groups
 from askwise.model.fitting import expected_kernel as expected_kernel
 from askwise.model.fitting import expected_length as expected_length
 from askwise.model.fitting import fit as fit
-from askwise.model.fitting import learned_kernel as learned_kernel
 from askwise.model.fitting import refit_count as refit_count
 from askwise.model.fitting import with_fitted_margin as with_fitted_margin
 from askwise.model.gibbs import hallucinated as hallucinated
 from askwise.model.inference import Method as Method
 from askwise.model.inference import infer as infer
 from askwise.model.kernels import SMOOTHNESS as SMOOTHNESS
-from askwise.model.kernels import Covariance as Covariance
 from askwise.model.kernels import Stationary as Stationary
 from askwise.model.kernels import correlation_at as correlation_at
 from askwise.model.kernels import covariance as covariance
@@ -31,9 +29,7 @@ from askwise.model.kernels import kernel_home as kernel_home
 from askwise.model.kernels import register_kernel as register_kernel
 from askwise.model.kernels import steepness as steepness
 from askwise.model.pending import away_from_pending as away_from_pending
-from askwise.model.pending import given_pending as given_pending
 from askwise.model.predictive import Formula as Formula
-from askwise.model.predictive import Predictive as Predictive
 from askwise.model.predictive import Score as Score
 from askwise.model.uncertainty import Decomposition as Decomposition
 from askwise.model.uncertainty import decompose as decompose

@@ -43,8 +43,7 @@ class Belief:
     @classmethod
     def joined(cls, prior: Covariance, data: Data, parts: Sequence["Belief"]) -> "Belief":
         """One belief about ``data`` from beliefs about consecutive groups of its lanes."""
-        tensors = zip(*(part._tensors() for part in parts), strict=True)
-        return cls(prior, data, *map(torch.cat, tensors))
+        return cls(prior, data, *map(torch.cat, zip(*(part._tensors() for part in parts), strict=True)))
 
     def select(self, lanes: Tensor | int) -> "Belief":
         """The belief of some of the lanes, or of one without its lane dimension."""
@@ -78,7 +77,7 @@ class Belief:
 
     def joint(self, x: Float[Tensor, "*b q d"]) -> tuple[Float[Tensor, "*c q"], Float[Tensor, "*c q q"]]:
         """Posterior mean, and covariance between the points of ``x``."""
-        projected = self._cross(self._folded(x)) @ self.predictive.weights
+        projected = self.prior.cross(self._folded(x), self.data.points) @ self.predictive.weights
         projected = self._unfolded(projected.mT, x).mT
         explained = projected[..., 1:]
         return projected[..., 0], self.prior.cross(x, x) - explained @ explained.mT
@@ -89,7 +88,8 @@ class Belief:
         """Mean and variance of ``f(x) - f(other)``, point by point."""
         x, other = torch.broadcast_tensors(x, other)
         folded, against = self._folded(x), self._folded(other)
-        projected = (self._cross(folded) - self._cross(against)) @ self.predictive.weights
+        cross, other_cross = (self.prior.cross(part, self.data.points) for part in (folded, against))
+        projected = (cross - other_cross) @ self.predictive.weights
         both = self.prior.diagonal(folded) + self.prior.diagonal(against)
         prior_var = both - 2 * self.prior.paired(folded, against)
         var = (prior_var - projected[..., 1:].square().sum(-1)).clamp_min(0)
@@ -99,27 +99,18 @@ class Belief:
         self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"] | None = None
     ) -> Float[Tensor, "*e q"]:
         """Probability of a yes at ``x``, or that ``x`` wins against ``other``."""
-        moments = self.moments(x) if other is None else self.difference(x, other)
-        return success_probability(*moments)
-
-    def _cross(self, x: Tensor) -> Tensor:
-        return self.prior.cross(x, self.data.points)
+        return success_probability(*(self.moments(x) if other is None else self.difference(x, other)))
 
     def _folded(self, x: Tensor) -> Tensor:
         """Points [*s, *lane, q, d] as [*lane, s * q, d]: one matrix product per lane instead of per group."""
         extra = self._extra(x)
-        if extra <= 0:
-            return x
-        moved = x.movedim(tuple(range(extra)), tuple(range(-2 - extra, -2)))
-        return moved.flatten(-2 - extra, -2)
+        return x.movedim(tuple(range(extra)), tuple(range(-2 - extra, -2))).flatten(-2 - extra, -2)
 
     def _unfolded(self, values: Tensor, x: Tensor) -> Tensor:
         """Values [.., s * q] of folded points as [*s, .., q]."""
         extra = self._extra(x)
-        if extra <= 0:
-            return values
         split = values.unflatten(-1, (*x.shape[:extra], x.shape[-2]))
         return split.movedim(tuple(range(-1 - extra, -1)), tuple(range(extra)))
 
     def _extra(self, x: Tensor) -> int:
-        return x.ndim - self.data.points.ndim
+        return max(0, x.ndim - self.data.points.ndim)

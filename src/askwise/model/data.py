@@ -19,6 +19,7 @@ from torch import Tensor
 
 from askwise.errors import Refused, WrongType
 
+_Groups = Tensor | list[list[list[float]]]
 _NO_POINT = -1
 _MEMBER_NOISE = 0.5  # variance per member, so that a comparison of two has variance one
 _DEFAULT_MARGIN = 0.5  # makes two in five duels of equals a tie
@@ -63,18 +64,16 @@ class Data:
         """Yes/no answers: ``X`` [n, d] or [lane, n, d] and ``c`` of {0, 1}."""
         points = _checked_points(X, "", dims=(2, 3))
         outcomes = _checked_outcomes(c, points, points.shape[:-1])
-        first = _arange(points.shape[-2], points).expand(outcomes.shape)
-        return cls(points, first, torch.full_like(first, _NO_POINT), 2.0 * outcomes - 1.0)._deduplicated()
+        return cls._pairs(points[..., None, :], 2.0 * outcomes[..., None] - 1.0)
 
     @classmethod
-    def duels(cls, X: Tensor | list[list[list[float]]], c: Tensor | list[int]) -> "Data":
+    def duels(cls, X: _Groups, c: Tensor | list[int]) -> "Data":
         """Duels: ``X`` [n, 2, d] or [lane, n, 2, d]; ``c`` = 1 where the first of the two won."""
         points = _checked_points(X, "2, ", dims=(3, 4))
-        if points.shape[-2] != 2:
-            advice = "Use Data.batches for more than two."
-            raise Refused("X", "hold two points a duel", points.shape[-2], advice)
+        if (m := points.shape[-2]) != 2:
+            raise Refused("X", "hold two points a duel", m, "Use Data.batches for more than two.")
         outcomes = _checked_outcomes(c, points, points.shape[:-2])
-        return cls._pairs(points, 2.0 * outcomes[..., None] - 1.0)._deduplicated()
+        return cls._pairs(points, 2.0 * outcomes[..., None] - 1.0)
 
     @classmethod
     def batches(cls, X: Tensor, c: Tensor) -> "Data":
@@ -85,10 +84,10 @@ class Data:
         points = _checked_points(X, "m, ", dims=(3, 4))
         m = points.shape[-2]
         outcomes = _checked_outcomes(c, points, (*points.shape[:-2], m * (m - 1) // 2))
-        return cls._pairs(points, 2.0 * outcomes - 1.0)._deduplicated()
+        return cls._pairs(points, 2.0 * outcomes - 1.0)
 
     @classmethod
-    def rankings(cls, X: Tensor | list[list[list[float]]], best: Tensor | list[list[int]]) -> "Data":
+    def rankings(cls, X: _Groups, best: Tensor | list[list[int]]) -> "Data":
         """The k best of m, in order: ``X`` [n, m, d] or [lane, n, m, d] and ``best`` [.., n, k], best first.
 
         ``k = 1`` is the winner alone; ``k = m`` ranks all and is equivalent to ``k = m - 1``.
@@ -97,23 +96,20 @@ class Data:
         2
         """
         points = _checked_points(X, "m, ", dims=(3, 4))
-        *lanes, n, m, d = points.shape
+        *lanes, n, m, _ = points.shape
         ordered, k = _checked_ranking(best, points)
-        points = points.gather(-2, ordered[..., None].expand_as(points)).reshape(*lanes, n * m, d)
+        points = points.gather(-2, ordered[..., None].expand_as(points))
         row = _arange(m - 1, points)
         winner, loser = row.clamp_max(k - 1), row + 1  # each beats the next; the k-th beats all others
         shared = torch.cat([winner, loser]).bincount(minlength=m) > 1
         alone = _MEMBER_NOISE * (~shared).to(points.dtype)
         point_noise = (_MEMBER_NOISE - alone).repeat(n).expand(*lanes, -1)
         row_noise = (alone[winner] + alone[loser]).repeat(n).expand(*lanes, -1)
-        start = m * _arange(n, points)[:, None]
-        first, second = ((start + place).reshape(-1).expand(*lanes, -1) for place in (winner, loser))
-        return cls(points, first, second, torch.ones_like(row_noise), point_noise, row_noise)._deduplicated()
+        signs = points.new_ones(*lanes, n, m - 1)
+        return cls._from_groups(points, winner, loser, signs, point_noise, row_noise)
 
     @classmethod
-    def ties(
-        cls, X: Tensor | list[list[list[float]]], margin: float | int | Tensor = _DEFAULT_MARGIN
-    ) -> "Data":
+    def ties(cls, X: _Groups, margin: float | int | Tensor = _DEFAULT_MARGIN) -> "Data":
         """Undecided queries: ``X`` [n, m, d] or [lane, n, m, d].
 
         One point: neither yes nor no.  Two: neither won.  More: no two noisy utilities differ by more than
@@ -122,27 +118,29 @@ class Data:
         points = _checked_points(X, "m, ", dims=(3, 4))
         *lanes, n, m, _ = points.shape
         if m == 0:
-            raise Refused("X", "hold at least one point a tie", "none", "Give what was asked about.")
-        if m == 1:
-            first = _arange(n, points).expand(*lanes, n)
-            no_second, signs = torch.full_like(first, _NO_POINT), points.new_zeros(first.shape)
-            undecided = cls(points.squeeze(-2), first, no_second, signs)
-        else:
-            undecided = cls._pairs(points, points.new_zeros(*lanes, n, m * (m - 1) // 2))
+            raise Refused("X", "hold at least one point a tie", "none", "Give the queried points.")
+        signs, noise = points.new_zeros(*lanes, n, max(1, m * (m - 1) // 2)), []
         if m > 2:
-            shared = torch.full_like(undecided.point_noise, _MEMBER_NOISE)
-            own = torch.zeros_like(undecided.row_noise)
-            undecided = replace(undecided, point_noise=shared, row_noise=own)
-        return undecided._deduplicated().with_margin(margin)
+            noise = [points.new_full((*lanes, n * m), _MEMBER_NOISE), signs.flatten(-2)]
+        return cls._pairs(points, signs, *noise).with_margin(margin)
 
     @classmethod
-    def _pairs(cls, points: Tensor, signs: Tensor) -> "Data":
-        """Rows for all pairs of each group; ``points`` [.., n, m, d], ``signs`` [.., n, pairs]."""
-        *lanes, n, m, d = points.shape
+    def _pairs(cls, points: Tensor, signs: Tensor, *noise: Tensor) -> "Data":
+        """Rows for all pairs of each group, or for its only point."""
+        m = points.shape[-2]
         i, j = torch.triu_indices(m, m, offset=1, device=points.device)
+        if m == 1:
+            i, j = (torch.tensor([index], device=points.device) for index in (0, _NO_POINT))
+        return cls._from_groups(points, i, j, signs, *noise)
+
+    @classmethod
+    def _from_groups(cls, points: Tensor, i: Tensor, j: Tensor, signs: Tensor, *noise: Tensor) -> "Data":
+        """The rows of members i and j of each group; ``points`` [.., n, m, d], ``signs`` [.., n, rows]."""
+        *lanes, n, m, d = points.shape
         start = m * _arange(n, points)[:, None]
-        first, second = ((start + k).reshape(-1).expand(*lanes, -1) for k in (i, j))
-        return cls(points.reshape(*lanes, n * m, d), first, second, signs.flatten(-2))
+        first, second = (start + i).reshape(-1), torch.where(j < 0, j, start + j).reshape(-1)
+        rows = first.expand(*lanes, -1), second.expand(*lanes, -1), signs.flatten(-2)
+        return cls(points.reshape(*lanes, n * m, d), *rows, *noise)._deduplicated()
 
     def _deduplicated(self) -> "Data":
         """The same rows over distinct points; noisy copies stay separate."""
@@ -154,21 +152,16 @@ class Data:
     def __add__(self, other: "Data") -> "Data":
         """These answers, then those of ``other``; the margin is the larger of the two."""
         if self.points.shape[-1] != other.points.shape[-1] or self.lanes != other.lanes:
-            lanes, dims = (self.lanes, other.lanes), (self.points.shape[-1], other.points.shape[-1])
-            got = f"{tuple(lanes[0])} and {tuple(lanes[1])} lanes, d = {dims[0]} and {dims[1]}"
+            lanes = f"{tuple(self.lanes)} and {tuple(other.lanes)} lanes"
+            got = f"{lanes}, d = {self.points.shape[-1]} and {other.points.shape[-1]}"
             advice = "Build both for the same space and lanes."
             raise Refused("data to add", "have the same lanes and dimension", got, advice)
         shift = self.points.shape[-2]
-        shifted = torch.where(other.second < 0, other.second, other.second + shift)
-        return type(self)(
-            torch.cat([self.points, other.points], -2),
-            torch.cat([self.first, other.first + shift], -1),
-            torch.cat([self.second, shifted], -1),
-            torch.cat([self.signs, other.signs], -1),
-            torch.cat([self.point_noise, other.point_noise], -1),
-            torch.cat([self.row_noise, other.row_noise], -1),
-            self.margin.maximum(other.margin),
-        )._deduplicated()
+        second = torch.where(other.second < 0, other.second, other.second + shift)
+        ours, theirs = self._parts(), replace(other, first=other.first + shift, second=second)._parts()
+        by_row = [torch.cat(pair, -1) for pair in zip(ours[1:-1], theirs[1:-1], strict=True)]
+        parts = [torch.cat([self.points, other.points], -2), *by_row, self.margin.maximum(other.margin)]
+        return Data(*parts)._deduplicated()
 
     def with_margin(self, margin: float | int | Tensor) -> "Data":
         """The same outcomes with another margin: a number, or one per lane."""
@@ -200,15 +193,15 @@ class Data:
 
     @property
     def plain(self) -> bool:
-        """Whether every row has the plain probit likelihood: unit noise of its own, no margin, no tie."""
-        plain = (self.row_noise == 1).all() & (self.margin == 0).all() & (self.point_noise == 0).all()
-        return bool(plain & ~self.has_ties.any())
+        """Whether every row has the plain probit likelihood: unit noise, none shared, no margin, no tie."""
+        unusual = (self.row_noise != 1, self.margin != 0, self.point_noise != 0, self.has_ties)
+        return not any(bool(part.any()) for part in unusual)
 
     def unsqueezed(self) -> "Data":
         """The data with a lane dimension, added if there is none."""
-        return self if self.lanes else Data(*(part[None] for part in self._parts()))
+        return self if self.lanes else self.select(None)
 
-    def select(self, lanes: Tensor | int) -> "Data":
+    def select(self, lanes: Tensor | int | None) -> "Data":
         """Some of the lanes, or one without its lane dimension."""
         return Data(*(part[lanes] for part in self._parts()))
 
@@ -217,23 +210,28 @@ class Data:
 
     def matvec(self, values: Float[Tensor, "*lane p k"]) -> Float[Tensor, "*lane n k"]:
         """``A @ values``: from points to rows."""
-        lanes, k = values.shape[:-2], values.shape[-1]
-        index = self.first[..., None].expand(*lanes, self.n, k)
-        taken = values.gather(-2, index)
+        first, second = self._indices(values)
+        taken = values.gather(-2, first)
         if not (self.second >= 0).any():
             return taken
-        other = self.second[..., None].expand(*lanes, self.n, k)
-        subtracted = values.gather(-2, other.clamp_min(0))
-        return taken - torch.where(other >= 0, subtracted, 0.0)
+        return taken - torch.where(second >= 0, values.gather(-2, second.clamp_min(0)), 0.0)
 
     def rmatvec(self, values: Float[Tensor, "*lane n k"]) -> Float[Tensor, "*lane p k"]:
         """``A^T @ values``: from rows to points."""
-        lanes, k = values.shape[:-2], values.shape[-1]
-        index = self.first[..., None].expand(*lanes, self.n, k)
-        other = self.second[..., None].expand(*lanes, self.n, k)
-        collected = values.new_zeros(*lanes, self.points.shape[-2], k)
-        collected = collected.scatter_add(-2, index, values)
-        return collected.scatter_add(-2, other.clamp_min(0), torch.where(other >= 0, -values, 0.0))
+        first, second = self._indices(values)
+        collected = values.new_zeros(*values.shape[:-2], self.points.shape[-2], values.shape[-1])
+        collected = collected.scatter_add(-2, first, values)
+        return collected.scatter_add(-2, second.clamp_min(0), torch.where(second >= 0, -values, 0.0))
+
+    def row_covariance(self, cov: Float[Tensor, "*lane p p"]) -> Float[Tensor, "*lane n n"]:
+        """``A @ cov @ A^T``: from the covariance of the points to that of the rows."""
+        rows = self.matvec(self.matvec(cov).mT)
+        return (rows + rows.mT) / 2
+
+    def _indices(self, values: Tensor) -> list[Tensor]:
+        """Both points of each row, for every column of ``values``."""
+        shape = (*values.shape[:-2], self.n, values.shape[-1])
+        return [index[..., None].expand(shape) for index in (self.first, self.second)]
 
 
 def _arange(count: int, like: Tensor) -> Tensor:
@@ -248,10 +246,9 @@ def _checked_points(X: object, members: str, dims: tuple[int, int]) -> Tensor:
         raise Refused("X", expected, tuple(points.shape), "Add or drop a dimension.")
     if points.shape[-1] == 0:
         raise Refused("X", "have at least one dimension", "d = 0", "Add a parameter.")
-    outside = ~((points >= 0) & (points <= 1))
-    if outside.any():
-        expected, got = "lie in the unit cube", f"{points[outside][0].item():g}"
-        raise Refused("X", expected, got, "Scale each parameter to [0, 1] first.")
+    if (outside := ~((points >= 0) & (points <= 1))).any():
+        got = f"{points[outside][0].item():g}"
+        raise Refused("X", "lie in the unit cube", got, "Scale each parameter to [0, 1] first.")
     return points
 
 
@@ -261,10 +258,9 @@ def _checked_outcomes(c: object, points: Tensor, answers: tuple[int, ...]) -> Te
     if outcomes.shape != torch.Size(answers):
         expected = f"have one outcome for each answer, shape {tuple(answers)}"
         raise Refused("c", expected, tuple(outcomes.shape), "Give X and c for the same answers.")
-    invalid = (outcomes != 0) & (outcomes != 1)
-    if invalid.any():
-        expected, got = "be 0 or 1", f"{outcomes[invalid][0].item():g}"
-        raise Refused("c", expected, got, "Use 1 for a yes or a win of the first point, 0 otherwise.")
+    if (invalid := (outcomes != 0) & (outcomes != 1)).any():
+        got = f"{outcomes[invalid][0].item():g}"
+        raise Refused("c", "be 0 or 1", got, "Use 1 for a yes or a win of the first point, 0 otherwise.")
     return outcomes
 
 
@@ -279,9 +275,8 @@ def _checked_ranking(best: object, points: Tensor) -> tuple[Int[Tensor, "*b m"],
         raise Refused("best", expected, tuple(places.shape), "Give X and best for the same answers.")
     if places.is_floating_point() or places.is_complex() or places.dtype == torch.bool:
         raise WrongType("best", "be whole numbers", places.dtype, "Give the members' indices.")
-    if ((places < 0) | (places >= m)).any():
-        wrong = places[(places < 0) | (places >= m)][0].item()
-        raise Refused("best", f"be indices from 0 to {m - 1}", wrong, "Count from zero.")
+    if (wrong := (places < 0) | (places >= m)).any():
+        raise Refused("best", f"be indices from 0 to {m - 1}", places[wrong][0].item(), "Count from zero.")
     named = torch.zeros(*groups, m, dtype=torch.long, device=points.device)
     named = named.scatter_add(-1, places.long(), torch.ones_like(places, dtype=torch.long))
     if (named > 1).any():

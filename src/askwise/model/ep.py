@@ -16,7 +16,7 @@ from torch import Tensor
 
 from askwise.model.belief import Belief
 from askwise.model.data import Data
-from askwise.model.sites import InferenceProblem, SiteFit, initial_sites, logdet, scaled_change, site_scale
+from askwise.model.sites import InferenceProblem, initial_sites, logdet, scaled_change, site_scale
 from askwise.numerics import interval_moments, log_ndtr, truncated_moments
 
 _MIN_DAMPING = 0.02
@@ -36,48 +36,43 @@ def ep(
     A lane that does not converge in ``max_sweeps`` has ``converged`` false and its last sites.
     """
     with torch.inference_mode():  # a fifth faster than no_grad for one lane of n = 80
-        run = _Run(problem, warm)
-        run.iterate(tolerance, max_sweeps)
-        found = (run.tau, run.nu, _log_evidence(run), run.change <= tolerance, run.sweeps, run.change)
-    return problem.at_sites(SiteFit(*(part.clone() for part in found)))
+        found = _fixed_point(problem, warm, tolerance, max_sweeps)
+    return problem.at_sites(*(part.clone() for part in found))
 
 
-class _Run:
-    """State of all lanes; a sweep updates those that have not converged."""
-
-    def __init__(self, problem: InferenceProblem, warm: Belief | None) -> None:
-        self.posterior, self.likelihood = problem.posterior, Likelihood.of(problem.data)
-        tau, self.nu = initial_sites(problem.data, warm)
-        self.cavity_mean, self.cavity_var = torch.zeros_like(tau), torch.zeros_like(tau)
-        self.tau, self.logdet = tau, tau.new_zeros(len(tau))
-        self.change = tau.new_full((len(tau),), math.inf)
-        self.sweeps = torch.zeros(len(tau), dtype=torch.long, device=tau.device)
-
-    def iterate(self, tolerance: float, max_sweeps: int) -> None:
-        active = torch.arange(len(self.tau), device=self.tau.device)
-        posterior, likelihood = self.posterior, self.likelihood
-        iteration = _AndersonAcceleration(torch.stack([self.tau, self.nu], -2))
-        for sweep in range(1, max_sweeps + 1):
-            tau, nu = iteration.sites.unbind(-2)
-            mean, var, lower = posterior.marginals(tau, nu)
-            cavity_mean, cavity_var = _cavity(mean, var, tau, nu)
-            residual = likelihood.sites(cavity_mean, cavity_var) - iteration.sites
-            scale = site_scale(var, None if likelihood.plain else tau)
-            change = scaled_change(residual, scale)
-            done = change <= tolerance
-            if done.any() or sweep == max_sweeps:
-                ready = done if sweep < max_sweeps else torch.ones_like(done)
-                at = active[ready]
-                self.tau[at], self.nu[at], self.change[at] = tau[ready], nu[ready], change[ready]
-                self.cavity_mean[at], self.cavity_var[at] = cavity_mean[ready], cavity_var[ready]
-                self.logdet[at], self.sweeps[at] = logdet(lower[ready]), sweep
-                if ready.all():
-                    return
-                go = ~ready
-                active, posterior, likelihood = active[go], posterior.select(go), likelihood.select(go)
-                iteration, residual = iteration.select(go), residual[go]
-                scale, change = scale[go], change[go]
-            iteration.step(residual, scale, change)
+def _fixed_point(
+    problem: InferenceProblem, warm: Belief | None, tolerance: float, max_sweeps: int
+) -> tuple[Tensor, ...]:
+    """Sites, evidence and convergence of each lane; a sweep updates those that have not converged."""
+    tau, nu = initial_sites(problem.data, warm)
+    iteration = _AndersonAcceleration(torch.stack([tau, nu], -2))
+    posterior, likelihood = problem.posterior, Likelihood.of(problem.data)
+    each, active = tau.new_zeros(len(tau)), torch.arange(len(tau), device=tau.device)
+    cavities = torch.zeros_like(tau), torch.zeros_like(tau)
+    kept: list[Tensor] = [tau, nu, *cavities, each + math.inf, each, torch.zeros_like(active)]
+    for sweep in range(1, max_sweeps + 1):
+        tau, nu = iteration.sites.unbind(-2)
+        mean, var, lower = posterior.marginals(tau, nu)
+        left = (1 - tau * var).clamp_min(torch.finfo(var.dtype).tiny)
+        cavity = (mean - var * nu) / left, var / left  # each row without its own site (GPML, eq. 3.56)
+        residual = likelihood.sites(*cavity) - iteration.sites
+        scale = site_scale(var, None if likelihood.plain else tau)
+        change = scaled_change(residual, scale)
+        ready = (change <= tolerance) | (sweep == max_sweeps)
+        if ready.any():
+            at = active[ready]
+            for whole, part in zip(kept[:5], (tau, nu, *cavity, change), strict=True):
+                whole[at] = part[ready]
+            kept[5][at], kept[6][at] = logdet(lower[ready]), sweep
+            if ready.all():
+                break
+            go = ~ready
+            active, posterior, likelihood = active[go], posterior.select(go), likelihood.select(go)
+            iteration, residual, scale, change = iteration.select(go), residual[go], scale[go], change[go]
+        iteration.step(residual, scale, change)
+    tau, nu, *_, change, log_determinant, sweeps = kept
+    evidence = _log_evidence(Likelihood.of(problem.data), *cavities, tau, nu) - log_determinant / 2
+    return tau, nu, evidence, change <= tolerance, sweeps, change
 
 
 class _AndersonAcceleration:
@@ -105,12 +100,7 @@ class _AndersonAcceleration:
                 setattr(chosen, name, value[lanes if isinstance(value, Tensor) else host])
         return chosen
 
-    def step(
-        self,
-        residual: Float[Tensor, "lane 2 n"],
-        scale: Float[Tensor, "lane 2 n"],
-        change: Float[Tensor, " lane"],
-    ) -> None:
+    def step(self, residual: Tensor, scale: Tensor, change: Tensor) -> None:
         now = change.cpu().numpy()
         accelerated = self.failures < _MAX_FAILURES
         worse = now > np.where(accelerated, 2.0, 1.0) * self.last_change
@@ -135,9 +125,8 @@ class _AndersonAcceleration:
         if self.count > 0:
             slot, change = self.count % _MEMORY, residual - self.last_residual
             self.residual_changes[:, slot] = (change * scale).flatten(1)
-            self.site_changes[:, slot] = torch.addcmul(self.sites - self.last_sites, damping, change).flatten(
-                1
-            )
+            step = torch.addcmul(self.sites - self.last_sites, damping, change)
+            self.site_changes[:, slot] = step.flatten(1)
         self.count += 1
 
     def _correction(self, residual: Float[Tensor, "lane k"]) -> Float[Tensor, "lane k"]:
@@ -147,12 +136,6 @@ class _AndersonAcceleration:
         rhs = self.residual_changes @ residual[..., None]
         weights = torch.cholesky_solve(rhs, torch.linalg.cholesky_ex(gram).L)
         return (weights.mT @ self.site_changes)[..., 0, :]
-
-
-def _cavity(mean: Tensor, var: Tensor, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and variance of each row without its own site (GPML, eq. 3.56)."""
-    left = (1 - tau * var).clamp_min(torch.finfo(var.dtype).tiny)
-    return (mean - var * nu) / left, var / left
 
 
 @dataclass(frozen=True)
@@ -191,48 +174,38 @@ class Likelihood:
         :math:`\nu = (s o - m r) / (\sigma^2 + v r)`.
         """
         row_noise = 1 if self.plain else self.row_noise
-        s = (row_noise + var).sqrt()
-        z = self._standardised(mean, s)
+        s, z = self._standardised(mean, var)
         rate, depth, r = truncated_moments(z)
         weight = rate * depth
         pull = torch.where(z > 0, torch.addcmul(rate, z, weight), torch.addcmul(depth, z, r, value=-1))
         push = self.signs * s * pull
         if not self.plain:
             push = push + self.signs * self.margin * weight
-            weight, push, r = self._with_ties(mean, s, (weight, push, r))
+        if not self.plain and (ties := self.signs == 0).any():
+            _, offset, left = interval_moments((-mean / s)[ties], (self.margin / s)[ties])
+            tied = ((1 - left).clamp_min(0), s[ties] * offset - mean[ties] * left, left)
+            both = zip((weight, push, r), tied, strict=True)
+            weight, push, r = (one.masked_scatter(ties, other) for one, other in both)
         return torch.stack([weight, push], -2) / (row_noise + var * r)[:, None]
 
     def log_probability(self, mean: Tensor, var: Tensor) -> Float[Tensor, "lane n"]:
         """Log probability of each outcome if its row has this mean and variance."""
-        s = ((1 if self.plain else self.row_noise) + var).sqrt()
-        value = log_ndtr(self._standardised(mean, s))
-        ties = self.signs == 0
-        if self.plain or not ties.any():
+        s, z = self._standardised(mean, var)
+        value = log_ndtr(z)
+        if self.plain or not (ties := self.signs == 0).any():
             return value
-        return value.masked_scatter(ties, self._tie_moments(mean, s, ties)[0])
+        return value.masked_scatter(ties, interval_moments((-mean / s)[ties], (self.margin / s)[ties])[0])
 
-    def _standardised(self, mean: Tensor, s: Tensor) -> Tensor:
-        turned = self.signs * mean
-        return (turned if self.plain else turned - self.margin) / s
-
-    def _with_ties(self, mean: Tensor, s: Tensor, wins: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Numerators of the sites and remaining variance, with those of ties filled in."""
-        ties = self.signs == 0
-        if not ties.any():
-            return wins
-        _, offset, r = self._tie_moments(mean, s, ties)
-        tied = ((1 - r).clamp_min(0), s[ties] * offset - mean[ties] * r, r)
-        return tuple(one.masked_scatter(ties, other) for one, other in zip(wins, tied, strict=True))
-
-    def _tie_moments(self, mean: Tensor, s: Tensor, ties: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return interval_moments((-mean / s)[ties], (self.margin / s)[ties])
+    def _standardised(self, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
+        """s and z, as in :meth:`sites`."""
+        if self.plain:
+            return (s := (1 + var).sqrt()), self.signs * mean / s
+        return (s := (self.row_noise + var).sqrt()), (self.signs * mean - self.margin) / s
 
 
-def _log_evidence(run: _Run) -> Float[Tensor, " lane"]:
-    """EP's estimate of the log evidence (GPML, eqs. 3.73 and 3.74)."""
-    m, v, tau, nu = run.cavity_mean, run.cavity_var, run.tau, run.nu
+def _log_evidence(likelihood: Likelihood, m: Tensor, v: Tensor, tau: Tensor, nu: Tensor) -> Tensor:
+    """EP's log evidence from cavities and sites, but for the determinant (GPML, eqs. 3.73 and 3.74)."""
     one = 1 + tau * v
     mean = (m + v * nu) / one
-    each = run.likelihood.log_probability(m, v) + one.log() / 2 + nu * mean / 2
-    each = each + (m * (tau * m - 2 * nu) - nu.square() * v) / (2 * one)
-    return each.sum(-1) - run.logdet / 2
+    each = likelihood.log_probability(m, v) + one.log() / 2 + nu * mean / 2
+    return (each + (m * (tau * m - 2 * nu) - nu.square() * v) / (2 * one)).sum(-1)

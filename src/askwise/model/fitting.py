@@ -10,9 +10,8 @@ is a tie.
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from gpytorch.constraints import Interval
@@ -34,12 +33,10 @@ from askwise.numerics import minimize
 
 _OUTPUTSCALE_PRIOR = LogNormal(torch.tensor(2.0, dtype=torch.float64), math.sqrt(2))
 _MARGIN_PRIOR = LogNormal(torch.tensor(math.log(0.4), dtype=torch.float64), 0.7)
-_MARGIN_GRID = (0.02, 3.0, 24)  # first, last and number of margins, equally spaced on a log scale
+_MARGIN_GRID = math.log10(0.02), math.log10(3.0), 24  # first, last and number of margins, on a log scale
 _EXPECTED_LENGTHSCALE, _EXPECTED_VARIANCE = 0.2, 4.0
-_FIRST_REFIT, _REFIT_GROWTH = (
-    8,
-    1.5,
-)  # refit after each answer up to 8, then whenever their number has grown by half
+_FIRST_REFIT, _REFIT_GROWTH = 8, 1.5  # after each of the first 8 answers, then at each growth by half
+_Transform = Callable[[Tensor], Tensor]
 _BOUNDS = {"lengthscale": (1e-3, 1e3), "outputscale": (1e-6, 1e6)}
 
 
@@ -75,14 +72,9 @@ def fit(
         start = target.vector
         first, _ = target(start)
         best, value = minimize(target, start, *target.bounds(start), max_steps=max_steps)
-    final = target.kernel_at(torch.where((value <= first)[:, None], best, start))
-    final.requires_grad_(False)
-    return Fitted(
-        final,
-        infer(data, final, method, warm=target.belief),
-        -value.minimum(first).reshape(data.lanes),
-        -first.reshape(data.lanes),
-    )
+    final = target.kernel_at(torch.where((value <= first)[:, None], best, start)).requires_grad_(False)
+    belief = infer(data, final, method, warm=target.belief)
+    return Fitted(final, belief, -value.minimum(first).reshape(data.lanes), -first.reshape(data.lanes))
 
 
 def expected_length(parameters: int) -> float:
@@ -93,21 +85,15 @@ def expected_length(parameters: int) -> float:
 def expected_kernel(name: str, lengths: Sequence[float]) -> Kernel:
     """A kernel with informative priors for a search space that someone chose to study.
 
-    Each parameter is expected to matter over its whole range: lengthscales of about a quarter of it,
-    longer in more dimensions, where distances grow.  Good settings clearly beat bad ones: a standard
-    deviation of two.  A few answers say little about either, and with wide priors the fit is often a
-    featureless function, for which only the corners are worth querying.
+    Each parameter is expected to matter over its whole range: lengthscales of about a quarter of it, longer
+    in more dimensions, where distances grow.  Good settings clearly beat bad ones: a standard deviation of
+    two.  With wide priors a fit to few answers is often featureless, and only corners are worth querying.
     """
     expected = named_kernel(name, lengths, _EXPECTED_VARIANCE)
     log_lengths = torch.tensor(lengths, dtype=torch.float64).log()
     expected.base_kernel.register_prior("length", LogNormalPrior(log_lengths, 0.5), "lengthscale")
     expected.register_prior("variance", LogNormalPrior(math.log(_EXPECTED_VARIANCE), 0.7), "outputscale")
     return expected.double()
-
-
-def learned_kernel(data: Data, prior: Kernel) -> Kernel:
-    """The maximum a posteriori kernel, for priors as in :func:`expected_kernel`."""
-    return fit(data, prior).kernel
 
 
 def refit_count(count: int) -> int:
@@ -130,16 +116,13 @@ def with_fitted_margin(data: Data, kernel: Kernel) -> Data:
     tied = data.has_ties
     if not tied.any():
         return data
-    low, high, steps = _MARGIN_GRID
-    margins = torch.logspace(
-        math.log10(low), math.log10(high), steps, dtype=torch.float64, device=data.points.device
-    )
-    laned = data.unsqueezed()
+    margins = torch.logspace(*_MARGIN_GRID, dtype=torch.float64, device=data.points.device)
+    laned, steps = data.unsqueezed(), len(margins)
     lanes = torch.arange(laned.lanes.numel(), device=margins.device).repeat(steps)
     tried = laned.select(lanes).with_margin(margins.repeat_interleave(len(laned.signs)))
-    prior = InferenceProblem.from_kernel(data, kernel).prior.detached().select(lanes)
+    prior = InferenceProblem.of(data, kernel).prior.detached().select(lanes)
     with torch.no_grad():
-        evidence = ep(InferenceProblem.from_prior(tried, prior)).log_evidence.reshape(steps, -1)
+        evidence = ep(InferenceProblem.of(tried, prior)).log_evidence.reshape(steps, -1)
     best = (evidence + _MARGIN_PRIOR.log_prob(margins)[:, None]).argmax(0)
     return data.with_margin(torch.where(tied, margins[best].reshape(data.lanes), data.margin))
 
@@ -175,35 +158,34 @@ class _NegativeLogPosterior:
         self.data, self.kernel, self.method = data, kernel, method
         self.belief: Belief | None = None
         self.count = data.lanes.numel()
-        self.names = [name for name, _ in kernel.named_parameters()]
+        self.names, self.parts = zip(*kernel.named_parameters(), strict=True)
         self.constraints = [kernel.constraint_for_parameter_name(name) for name in self.names]
+        self.to_free, self.to_raw = zip(*map(_transforms, self.constraints), strict=True)
+        self.sizes = [part.numel() // self.count for part in self.parts]
 
     @property
     def vector(self) -> Float[Tensor, "lane k"]:
-        parts = zip(self.kernel.parameters(), self.constraints, strict=True)
-        columns = [_unconstrained(part.detach(), constraint) for part, constraint in parts]
+        columns = [free(part.detach()) for free, part in zip(self.to_free, self.parts, strict=True)]
         return torch.cat([column.reshape(self.count, -1) for column in columns], -1)
 
     def bounds(self, start: Float[Tensor, "lane k"]) -> tuple[Tensor, Tensor]:
         """The range for which inference is tested, within the constraints; the start is always inside."""
         lower, upper = torch.full_like(start, -math.inf), torch.full_like(start, math.inf)
-        split = [part.numel() // self.count for part in self.kernel.parameters()]
-        columns = zip(
-            self.names, self.constraints, lower.split(split, -1), upper.split(split, -1), strict=True
-        )
-        for name, constraint, low, high in columns:
+        columns = zip(*(side.split(self.sizes, -1) for side in (lower, upper)), strict=True)
+        parts = zip(self.names, self.constraints, self.to_free, columns, strict=True)
+        for name, constraint, free, (low, high) in parts:
             limits = _BOUNDS.get(name.rpartition("raw_")[-1])
-            if limits is not None and _transform_of(constraint) != "identity":
+            if limits is not None and free is not _identity:
                 low.fill_(math.log(limits[0]))
                 high.fill_(math.log(limits[1]))
             if constraint is not None and not constraint.enforced:
-                low.copy_(low.maximum(_unconstrained(constraint.lower_bound, constraint)))
-                high.copy_(high.minimum(_unconstrained(constraint.upper_bound, constraint)))
+                low.copy_(low.maximum(free(constraint.lower_bound)))
+                high.copy_(high.minimum(free(constraint.upper_bound)))
         return lower.minimum(start), upper.maximum(start)
 
     def kernel_at(self, vector: Float[Tensor, "lane k"]) -> Kernel:
         """The kernel, set to these parameters; copying it instead would take a fifth of a fit."""
-        for part, raw in zip(self.kernel.parameters(), self._raw_parameters(vector), strict=True):
+        for part, raw in zip(self.parts, self._raw_parameters(vector), strict=True):
             part.data = raw.detach().clone()
         return self.kernel.requires_grad_(True)
 
@@ -212,56 +194,43 @@ class _NegativeLogPosterior:
         kernel = self.kernel_at(vector)
         self.belief = infer(self.data, kernel, self.method, warm=self.belief)
         value = -(self.belief.log_evidence.reshape(self.count) + self._log_prior(kernel))
-        by_raw = torch.autograd.grad(value.sum(), list(kernel.parameters()))
+        by_raw = torch.autograd.grad(value.sum(), self.parts)
         (grad,) = torch.autograd.grad(self._raw_parameters(vector), vector, by_raw)
         return value.detach(), grad
 
     def _raw_parameters(self, vector: Tensor) -> list[Tensor]:
         """The kernel's raw parameters."""
-        parts = list(self.kernel.parameters())
-        columns = vector.split([part.numel() // self.count for part in parts], -1)
-        return [
-            _raw(column.reshape(part.shape), constraint)
-            for part, column, constraint in zip(parts, columns, self.constraints, strict=True)
-        ]
+        columns = zip(self.to_raw, self.parts, vector.split(self.sizes, -1), strict=True)
+        return [raw(column.reshape(part.shape)) for raw, part, column in columns]
 
     def _log_prior(self, kernel: Kernel) -> Float[Tensor, " lane"]:
         # GPyTorch leaves priors on the CPU when it moves a kernel to a GPU; ours are there too
-        own = [
-            prior.log_prob(closure(module).cpu()) for _, module, prior, closure, _ in kernel.named_priors()
-        ]
+        terms = [one.log_prob(closure(part).cpu()) for _, part, one, closure, _ in kernel.named_priors()]
         prior = covariance(kernel)
-        if not own and isinstance(prior, Stationary):
+        if not terms and isinstance(prior, Stationary):
             lengths = _lengthscale_prior(self.data.points.shape[-1]).log_prob(prior.lengthscale.cpu())
-            own = [lengths, _OUTPUTSCALE_PRIOR.log_prob(prior.outputscale.cpu())]
+            terms = [lengths, _OUTPUTSCALE_PRIOR.log_prob(prior.outputscale.cpu())]
         total = torch.zeros(self.count, dtype=torch.float64)
-        for part in own:
-            total = total + part.reshape(self.count, -1).sum(-1)
+        for term in terms:
+            total = total + term.reshape(self.count, -1).sum(-1)
         return total.to(self.data.points.device)
 
 
-def _transform_of(constraint: Interval | None) -> Literal["identity", "log", "log above bound"]:
+def _transforms(constraint: Interval | None) -> tuple[_Transform, _Transform]:
+    """From a raw parameter to an unconstrained one, and back."""
     if constraint is None or not bool((constraint.lower_bound >= 0).all()):
-        return "identity"
+        return _identity, _identity
     if not constraint.enforced:
-        return "log"  # the optimiser keeps within the bounds
-    return "log above bound" if bool(torch.isinf(constraint.upper_bound).all()) else "identity"
+        return torch.log, torch.exp  # the optimiser keeps within the bounds
+    if not bool(torch.isinf(constraint.upper_bound).all()):
+        return _identity, _identity
+
+    def log_above_bound(raw: Tensor) -> Tensor:
+        above = constraint.transform(raw) - constraint.lower_bound
+        return above.clamp_min(torch.finfo(above.dtype).tiny).log()
+
+    return log_above_bound, lambda free: constraint.inverse_transform(constraint.lower_bound + free.exp())
 
 
-def _unconstrained(raw: Tensor, constraint: Interval | None) -> Tensor:
-    transform = _transform_of(constraint)
-    if transform == "identity" or constraint is None:
-        return raw
-    if transform == "log":
-        return raw.log()
-    above = constraint.transform(raw) - constraint.lower_bound
-    return above.clamp_min(torch.finfo(above.dtype).tiny).log()
-
-
-def _raw(free: Tensor, constraint: Interval | None) -> Tensor:
-    transform = _transform_of(constraint)
-    if transform == "identity" or constraint is None:
-        return free
-    if transform == "log":
-        return free.exp()
-    return constraint.inverse_transform(constraint.lower_bound + free.exp())
+def _identity(parameter: Tensor) -> Tensor:
+    return parameter

@@ -19,7 +19,7 @@ from torch import Tensor
 from askwise.errors import Refused
 from askwise.model.belief import Belief
 from askwise.model.data import Data
-from askwise.model.sites import InferenceProblem, SiteFit
+from askwise.model.sites import InferenceProblem
 from askwise.numerics import Generators, cholesky, generator, log_ndtr, ndtr, rand, root
 
 _BURN_IN = 0.2  # fraction of the sweeps that is discarded
@@ -46,7 +46,7 @@ def gibbs(
     if chains < 2 or max_sweeps < 1:
         expected = "be 2 or more and max_sweeps at least 1"
         raise Refused("chains", expected, f"{chains} and {max_sweeps}", "The defaults are 256 and 500.")
-    problem = InferenceProblem.from_kernel(data, kernel)
+    problem = InferenceProblem.of(data, kernel)
     source = generator("gibbs") if generators is None else generators
     with torch.no_grad():
         latent = _Latent.of(problem)
@@ -56,8 +56,8 @@ def gibbs(
         alpha, factor = _posterior_weights(latent, mean, cov)
         sweeps = torch.full_like(reduction, max_sweeps, dtype=torch.long)
         none = torch.zeros_like(problem.data.signs)
-        fit = SiteFit(none, none, evidence, reduction <= tolerance, sweeps, reduction)
-    return problem.belief(alpha, factor, fit)
+    fit = (evidence, reduction <= tolerance, sweeps, reduction, none, none)
+    return problem.belief(alpha, factor, *fit)
 
 
 def hallucinated(belief: Belief, generators: Generators, sweeps: int = 20, tries: int = 64) -> Belief:
@@ -66,7 +66,7 @@ def hallucinated(belief: Belief, generators: Generators, sweeps: int = 20, tries
     The draw is picked among ``tries`` sequential ones by their weight, and then improved by ``sweeps`` of
     Gibbs sampling.
     """
-    problem = InferenceProblem.from_prior(belief.data, belief.prior)
+    problem = InferenceProblem.of(belief.data, belief.prior)
     with torch.no_grad():
         latent = _Latent.of(problem)
         w, log_weight = _sequential_draws(latent, tries, generators)
@@ -92,46 +92,37 @@ class _Latent:
     low: Float[Tensor, "lane k"]
     high: Float[Tensor, "lane k"] | None
     """Upper bounds, if any."""
-    tied: Float[Tensor, "lane j k"] | None = None
+    tied: Float[Tensor, "lane j k"] | None
     """Signed rows over the latent values that are also within the margin, for ties of many points."""
-    margin: Float[Tensor, "lane 1"] | None = None
 
     @classmethod
     def of(cls, problem: InferenceProblem) -> "_Latent":
-        data = problem.data
-        noiseless = (data.signs == 0) & (data.row_noise == 0)
-        if not noiseless.any():
-            return cls._bounded(data, data.signs == 0, problem)
-        rows, ties, tied = _independent_rows(data, noiseless)
-        latent = cls._bounded(rows, ties, problem)
-        return replace(latent, tied=tied, margin=data.margin[..., None])
-
-    @classmethod
-    def _bounded(cls, rows: Data, ties: Tensor, problem: InferenceProblem) -> "_Latent":
-        """Wins are above the margin, ``ties`` within it; other rows without a sign are unbounded."""
+        rows, ties, tied = problem.data, problem.data.signs == 0, None
+        if (noiseless := ties & (rows.row_noise == 0)).any():
+            rows, ties, tied = _independent_rows(rows, noiseless)
+        # wins are above the margin, ties within it; other rows without a sign are unbounded
         signs = torch.where(rows.signs == 0, 1.0, rows.signs)
-        G = rows.matvec(rows.matvec(problem.K.detach()).mT)
-        cov = signs[..., None] * ((G + G.mT) / 2 + torch.diag_embed(rows.row_noise)) * signs[..., None, :]
-        lower, _ = cholesky(cov)
+        noisy = rows.row_covariance(problem.K.detach()) + torch.diag_embed(rows.row_noise)
+        lower, _ = cholesky(signs[..., None] * noisy * signs[..., None, :])
         margin = rows.margin[..., None].expand_as(signs)
         low = torch.where(rows.signs != 0, margin, torch.where(ties, -margin, -math.inf))
         high = torch.where(ties, margin, math.inf) if bool((rows.signs == 0).any()) else None
-        return cls(replace(rows, signs=signs), lower, torch.cholesky_inverse(lower), low, high)
+        return cls(replace(rows, signs=signs), lower, torch.cholesky_inverse(lower), low, high, tied)
 
     def bounds(self, i: int, w: Tensor, known: int | None = None) -> tuple[Tensor, Tensor | None]:
         """Bounds [.., chains] of latent value i given the others of ``w``, or given the first ``known``."""
         low = self.low[..., i, None]
         high = None if self.high is None else self.high[..., i, None]
-        if self.tied is None or self.margin is None or high is None:
+        if self.tied is None or high is None:
             return low, high
-        side = self.tied[..., i]
+        side, margin = self.tied[..., i], self.rows.margin[..., None]
         if known is not None:
             side = side * (self.tied[..., known:] == 0).all(-1)
         # side * others + own is within the margin
         others = (w @ self.tied.mT - side[..., None, :] * w[..., i, None]) * side[..., None, :]
         out = (side == 0)[..., None, :]
-        above = (-others).masked_fill(out, -math.inf).amax(-1) - self.margin
-        below = (-others).masked_fill(out, math.inf).amin(-1) + self.margin
+        above = (-others).masked_fill(out, -math.inf).amax(-1) - margin
+        below = (-others).masked_fill(out, math.inf).amin(-1) + margin
         return low.maximum(above), high.minimum(below)
 
 
@@ -141,7 +132,7 @@ def _independent_rows(data: Data, noiseless: Tensor) -> tuple[Data, Tensor, Tens
     Of ``noiseless`` ties, which are all pairs of a group, those with the group's first point are kept.
     Lanes may differ in which rows are implied; a row kept for another lane is empty.
     """
-    eye = torch.eye(data.points.shape[-2], dtype=data.signs.dtype, device=data.signs.device)
+    eye = torch.eye(data.points.shape[-2]).to(data.signs)
     over_points = data.matvec(eye.expand(len(data.signs), -1, -1))
     later = (noiseless[..., None] & (over_points < 0)).any(-2)  # points that are not first in their group
     implied = noiseless & later.gather(-1, data.first)
@@ -150,15 +141,11 @@ def _independent_rows(data: Data, noiseless: Tensor) -> tuple[Data, Tensor, Tens
     to_first = (noiseless & ~implied)[:, kept, None] * over_points[:, kept].clamp_max(0)  # - e of the other
     tied = implied[:, left, None] * (over_points[:, left] @ to_first.mT)
     if not torch.equal(tied @ over_points[:, kept], implied[:, left, None] * over_points[:, left]):
-        what = "ties without a noise of their own"
-        raise Refused(what, "be of all pairs of a group", "others", "Use Data.ties.")
-    rows = replace(
-        data,
-        first=first,
-        second=torch.where(empty, first, data.second[:, kept]),
-        signs=data.signs[:, kept],
-        row_noise=torch.where(empty, 1.0, data.row_noise[:, kept]),
-    )
+        expected = "be of all pairs of a group"
+        raise Refused("ties without a noise of their own", expected, "others", "Use Data.ties.")
+    second, noise = torch.where(empty, first, data.second[:, kept]), data.row_noise[:, kept]
+    noise = torch.where(empty, 1.0, noise)
+    rows = replace(data, first=first, second=second, signs=data.signs[:, kept], row_noise=noise)
     return rows, (rows.signs == 0) & ~empty, tied
 
 
@@ -189,7 +176,7 @@ def _log_probability(bound: Tensor, upper: Tensor | None) -> Tensor:
 
 
 def _to_upper_tail(bound: Tensor, upper: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Intervals mirrored to the upper tail, which keeps its digits, and which of them were."""
+    """Which intervals are mirrored, and all of them in the upper tail, where no digits are lost."""
     turned = bound + upper < 0
     return turned, torch.where(turned, -upper, bound), torch.where(turned, -bound, upper)
 
@@ -210,9 +197,7 @@ def _sequential_draws(latent: _Latent, chains: int, source: Generators) -> tuple
     return noise @ lower.mT, log_weight
 
 
-def _box_moments(
-    latent: _Latent, w: Tensor, sweeps: int, source: Generators
-) -> tuple[Tensor, Tensor, Tensor]:
+def _box_moments(latent: _Latent, w: Tensor, sweeps: int, source: Generators) -> tuple[Tensor, ...]:
     """Mean and covariance of a normal truncated to its bounds, and the excess scale reduction."""
     lanes, n, chains = w.shape[:-2], w.shape[-1], w.shape[-2]
     burn_in = int(_BURN_IN * sweeps)
@@ -256,8 +241,7 @@ def _posterior_weights(latent: _Latent, mean: Tensor, cov: Tensor) -> tuple[Tens
     lower, rows = latent.lower, latent.rows
     half = torch.linalg.solve_triangular(lower, cov, upper=False)
     inner = torch.linalg.solve_triangular(lower, half.mT, upper=False)
-    eye = torch.eye(inner.shape[-1], dtype=inner.dtype, device=inner.device)
-    reduction = root(eye - (inner + inner.mT) / 2)
+    reduction = root(torch.eye(inner.shape[-1]).to(inner) - (inner + inner.mT) / 2)
     factor = torch.linalg.solve_triangular(lower.mT, reduction, upper=True)
     dual = torch.cholesky_solve(mean[..., None], lower)
     y = rows.signs[..., None]

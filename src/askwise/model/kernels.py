@@ -2,14 +2,14 @@
 
 The three named kernels are evaluated here in closed form with the parameters of the GPyTorch object: 80 x
 80 points take 26 us instead of 203 us, and distances are norms of differences, because expanding the
-square loses digits between close points.  Any other GPyTorch kernel is called.
+square loses digits between close points.  Any other GPyTorch kernel is evaluated by calling it.
 """
 
 import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import gpytorch
 import scipy.optimize
@@ -94,41 +94,6 @@ def kernel(
     return built.requires_grad_(False)
 
 
-@runtime_checkable
-class Covariance(Protocol):
-    """Prior covariance of f; batches of points broadcast with its lanes."""
-
-    def cross(self, x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"]) -> Float[Tensor, "*c q p"]:
-        """Covariance between every point of ``x`` and every point of ``y``."""
-
-    def diagonal(self, x: Float[Tensor, "*a q d"]) -> Float[Tensor, "*c q"]:
-        """Variance at every point of ``x``."""
-
-    def paired(self, x: Float[Tensor, "*a q d"], y: Float[Tensor, "*a q d"]) -> Float[Tensor, "*c q"]:
-        """Covariance of each point of ``x`` with the point of ``y`` at the same index."""
-
-    def detached(self) -> "Covariance":
-        """A copy without gradients in its parameters."""
-
-    def select(self, lanes: Tensor | int) -> "Covariance":
-        """The covariance of some of the lanes; itself if all lanes share the parameters."""
-
-
-def covariance(kernel: Kernel) -> Covariance:
-    """The covariance of a GPyTorch kernel, differentiable in its parameters."""
-    base, outputscale = kernel, None
-    if type(kernel) is ScaleKernel and kernel.active_dims is None:
-        base, outputscale = kernel.base_kernel, kernel.outputscale
-    if base.active_dims is None and type(base) in (RBFKernel, MaternKernel):
-        name = "se" if type(base) is RBFKernel else _NAME.get(base.nu)
-        if name is not None:
-            length = base.lengthscale[..., 0, :]
-            scale = length.new_ones(()) if outputscale is None else outputscale
-            lanes = torch.broadcast_shapes(length.shape[:-1], scale.shape)
-            return Stationary(name, length.expand(*lanes, -1), scale.expand(lanes))
-    return _GPyTorchCovariance(kernel)
-
-
 @dataclass(frozen=True)
 class _GPyTorchCovariance:
     """Any GPyTorch kernel, evaluated by calling it."""
@@ -175,7 +140,7 @@ class Stationary:
         return self.outputscale.shape
 
     def select(self, lanes: Tensor | int) -> "Stationary":
-        """The kernel of some of the lanes; itself if all lanes share the parameters."""
+        """The covariance of some of the lanes; itself if all lanes share the parameters."""
         if not self.lanes:
             return self
         return Stationary(self.name, self.lengthscale[lanes], self.outputscale[lanes])
@@ -250,6 +215,25 @@ class Stationary:
         return float(scipy.optimize.brentq(excess, 0.0, 100.0))
 
 
+Covariance = Stationary | _GPyTorchCovariance
+"""Prior covariance of f; batches of points broadcast with its lanes."""
+
+
+def covariance(kernel: Kernel) -> Covariance:
+    """The covariance of a GPyTorch kernel, differentiable in its parameters."""
+    base, outputscale = kernel, None
+    if type(kernel) is ScaleKernel and kernel.active_dims is None:
+        base, outputscale = kernel.base_kernel, kernel.outputscale
+    if base.active_dims is None and type(base) in (RBFKernel, MaternKernel):
+        name = "se" if type(base) is RBFKernel else _NAME.get(base.nu)
+        if name is not None:
+            length = base.lengthscale[..., 0, :]
+            scale = length.new_ones(()) if outputscale is None else outputscale
+            lanes = torch.broadcast_shapes(length.shape[:-1], scale.shape)
+            return Stationary(name, length.expand(*lanes, -1), scale.expand(lanes))
+    return _GPyTorchCovariance(kernel)
+
+
 class _Correlation(torch.autograd.Function):
     """Correlation of every point of x with every point of y, in units of the lengthscale."""
 
@@ -281,9 +265,7 @@ def distance(x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"]) -> Float[Te
     return square.sqrt_()
 
 
-def grad_in_first(
-    x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"], pull: Float[Tensor, "*c q p"]
-) -> Float[Tensor, "*c q d"]:
+def grad_in_first(x: Tensor, y: Tensor, pull: Float[Tensor, "*c q p"]) -> Float[Tensor, "*c q d"]:
     """Sum over y of ``pull * (x - y)``: gradients of correlations in x, if ``pull`` has the steepness."""
     return pull.sum(-1, keepdim=True) * x - pull @ y
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from askwise.errors import Refused
 from askwise.model.belief import Belief
-from askwise.model.sites import InferenceProblem, SiteFit, initial_sites, logdet, scaled_change, site_scale
+from askwise.model.sites import InferenceProblem, initial_sites, logdet, scaled_change, site_scale
 from askwise.numerics import log_ndtr, truncated_moments
 
 _MAX_HALVINGS = 30
@@ -45,9 +45,12 @@ def laplace(
             tau, nu = new_tau, new_nu
         _, var, lower = posterior.marginals(tau, nu)
         evidence = _objective(g, dual, signs) - logdet(lower) / 2
-        fit = SiteFit(tau, nu, evidence, change <= tolerance, sweeps, change)
-        shift = problem.data.rmatvec(_evidence_shift(problem, g, var, tau)[..., None])[..., 0]
-    return problem.at_sites(fit, shift)
+        # contribution of the moving mode to the derivative of the evidence (GPML, eqs. 5.23 and 5.24)
+        rate, depth, r = truncated_moments(signs * g)
+        by_mode = -var / 2 * signs * rate * (r - depth.square())
+        by_row = by_mode - tau * posterior.marginals(tau, by_mode)[0]
+        shift = problem.data.rmatvec(by_row[..., None])[..., 0]
+    return problem.at_sites(tau, nu, evidence, change <= tolerance, sweeps, change, shift=shift)
 
 
 def _sites(g: Tensor, signs: Tensor) -> tuple[Tensor, Tensor]:
@@ -78,11 +81,3 @@ def _newton_step(
             break
         step = torch.where(descends, step / 2, step)
     return new_g, new_dual
-
-
-def _evidence_shift(problem: InferenceProblem, g: Tensor, var: Tensor, tau: Tensor) -> Tensor:
-    """Contribution of the moving mode to the derivative of the evidence (GPML, eqs. 5.23 and 5.24)."""
-    signs = problem.data.signs
-    rate, depth, r = truncated_moments(signs * g)
-    by_mode = -var / 2 * signs * rate * (r - depth.square())
-    return by_mode - tau * problem.posterior.marginals(tau, by_mode)[0]

@@ -74,9 +74,8 @@ class Path:
 
 def _shared_points(x: Tensor) -> Float[Tensor, "q d"] | None:
     """The points, if they are the same for all draws and lanes (expanded, not copied)."""
-    if x.requires_grad or any(
-        size > 1 and step > 0 for size, step in zip(x.shape[:-2], x.stride(), strict=False)
-    ):
+    batches = zip(x.shape[:-2], x.stride(), strict=False)
+    if x.requires_grad or any(size > 1 and step > 0 for size, step in batches):
         return None
     return x[(0,) * (x.ndim - 2)]
 
@@ -93,10 +92,8 @@ def draw(
         raise Refused("method", "be 'decoupled' or 'weight_space'", repr(method), "Choose one of the two.")
     data = belief.data
     with torch.no_grad():
-        if basis is None:
-            # all lanes have the same frequencies, so that those with one kernel share features
-            source = generator("frequencies of draws")
-            d = data.points.shape[-1]
+        if basis is None:  # all lanes have the same frequencies, so that those with one kernel share features
+            source, d = generator("frequencies of draws"), data.points.shape[-1]
             basis = features(belief.prior, d, generators=source, lanes=torch.Size())
         weights = _prior_weights(basis, count, generators, belief)
         if method == "decoupled":
@@ -114,11 +111,10 @@ def _prior_weights(basis: Features, count: int, generators: Generators, belief: 
         return randn(generators, lanes, basis.count, count, like=like)
     check_one_a_lane(generators, lanes)
     counts = basis.counts.expand(lanes).reshape(-1).tolist()
-    drawn = [
-        pad(randn(own, torch.Size(), needed, count, like=like), (0, 0, 0, basis.count - needed))
-        for own, needed in zip(generators, counts, strict=True)
-    ]
-    return torch.stack(drawn).reshape(*lanes, basis.count, count)
+    each = zip(generators, counts, strict=True)
+    drawn = (randn(source, torch.Size(), needed, count, like=like) for source, needed in each)
+    padded = [pad(part, (0, 0, 0, basis.count - len(part))) for part in drawn]
+    return torch.stack(padded).reshape(*lanes, basis.count, count)
 
 
 def _decoupled_update(belief: Belief, basis: Features, weights: Tensor, generators: Generators) -> Tensor:
@@ -134,16 +130,16 @@ def _decoupled_update(belief: Belief, basis: Features, weights: Tensor, generato
     sites = bool(belief.tau.any())
     normals = randn(generators, data.lanes, data.n if sites else factor.shape[-1], count, like=weights)
     if data.point_noise.any():  # the sites observe the noisy copy of a point, not f
-        own = randn(generators, data.lanes, data.point_noise.shape[-1], count, like=weights)
-        before = before + data.point_noise.sqrt()[..., None] * own
+        noise = randn(generators, data.lanes, data.point_noise.shape[-1], count, like=weights)
+        before = before + data.point_noise.sqrt()[..., None] * noise
         K = K + torch.diag_embed(data.point_noise)
     if sites:
         noise = data.rmatvec(belief.tau.sqrt()[..., None] * normals)
         update = noise + factor @ (factor.mT @ (before - K @ noise))
     else:
         within = factor.mT @ K @ factor
-        eye = torch.eye(within.shape[-1], dtype=within.dtype, device=within.device)
-        update = factor @ (factor.mT @ before + cholesky(eye - within)[0] @ normals)
+        left = torch.eye(within.shape[-1]).to(within) - within
+        update = factor @ (factor.mT @ before + cholesky(left)[0] @ normals)
     return belief.alpha[..., None] - update
 
 
@@ -157,12 +153,11 @@ def _fitted_weights(belief: Belief, basis: Features, weights: Tensor, generators
     data, lanes, count = belief.data, belief.data.lanes, weights.shape[-1]
     if data.n == 0:
         return weights
-    cov = data.matvec(data.matvec(belief.cov(data.points)).mT)
     values = data.matvec(belief.mean(data.points)[..., None])
-    values = values + root((cov + cov.mT) / 2) @ randn(generators, lanes, data.n, count, like=weights)
+    spread = root(data.row_covariance(belief.cov(data.points)))
+    values = values + spread @ randn(generators, lanes, data.n, count, like=weights)
     rows = data.matvec(basis(data.points))
     noise = (basis.error * rows.square().sum(-1).amax(-1))[..., None, None]
     error = randn(generators, lanes, data.n, count, like=weights) * (2 * noise).sqrt()
-    eye = torch.eye(data.n, dtype=rows.dtype, device=rows.device)
-    lower, _ = cholesky(rows @ rows.mT + noise * eye)
+    lower, _ = cholesky(rows @ rows.mT + noise * torch.eye(data.n).to(rows))
     return weights + rows.mT @ torch.cholesky_solve(values - rows @ weights - error, lower)

@@ -8,11 +8,11 @@ which is singular when points repeat.
 
 import functools
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from gpytorch.kernels import Kernel
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from askwise.errors import Refused
@@ -23,29 +23,6 @@ from askwise.numerics import cholesky, last, root, thin_root
 
 _WEAK_PRECISION = 1e-8
 _LOW_RANK_FROM, _LOW_RANK_RATIO = 160, 0.6  # rows from which a low rank is looked for, and how low it must be
-
-
-@runtime_checkable
-class SitePosterior(Protocol):
-    """The posterior of the rows ``g = A f`` for given sites."""
-
-    def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        r"""Mean and variance of each row, and a factor whose :func:`logdet` is that of I + T G."""
-
-    def select(self, lanes: Tensor) -> "SitePosterior":
-        """The same for some of the lanes."""
-
-
-@dataclass(frozen=True)
-class SiteFit:
-    """The result of inference in each lane: sites, evidence and convergence."""
-
-    tau: Float[Tensor, "lane n"]
-    nu: Float[Tensor, "lane n"]
-    log_evidence: Float[Tensor, " lane"]
-    converged: Bool[Tensor, " lane"]
-    sweeps: Int[Tensor, " lane"]
-    change: Float[Tensor, " lane"]
 
 
 @dataclass(frozen=True)
@@ -59,17 +36,14 @@ class InferenceProblem:
     """Prior covariance at the points, including their noise."""
 
     @classmethod
-    def from_kernel(cls, data: Data, kernel: Kernel) -> "InferenceProblem":
-        """The problem for the prior of a kernel."""
-        if kernel.batch_shape not in (torch.Size(), data.lanes):
-            expected = f"have no lanes or those of the data, {tuple(data.lanes)}"
-            advice = "Give data and kernel the same first dimension."
-            raise Refused("kernel", expected, tuple(kernel.batch_shape), advice)
-        return cls.from_prior(data, covariance(kernel))
-
-    @classmethod
-    def from_prior(cls, data: Data, prior: Covariance) -> "InferenceProblem":
-        """The problem for a prior covariance."""
+    def of(cls, data: Data, prior: Kernel | Covariance) -> "InferenceProblem":
+        """The problem for a prior, given as a kernel or as its covariance."""
+        if isinstance(prior, Kernel):
+            if prior.batch_shape not in (torch.Size(), data.lanes):
+                expected = f"have no lanes or those of the data, {tuple(data.lanes)}"
+                advice = "Give data and kernel the same first dimension."
+                raise Refused("kernel", expected, tuple(prior.batch_shape), advice)
+            prior = covariance(prior)
         d, dims = data.points.shape[-1], prior.lengthscale.shape[-1] if isinstance(prior, Stationary) else 1
         if dims not in (1, d):
             expected = f"have one lengthscale or one for each of the {d} dimensions"
@@ -84,11 +58,10 @@ class InferenceProblem:
     @functools.cached_property
     def G(self) -> Float[Tensor, "lane n n"]:
         """Prior covariance of the rows."""
-        G = self.data.matvec(self.data.matvec(self.K.detach()).mT)
-        return (G + G.mT) / 2
+        return self.data.row_covariance(self.K.detach())
 
     @functools.cached_property
-    def posterior(self) -> SitePosterior:
+    def posterior(self) -> "_RowPosterior | _LowRankPosterior":
         """The posterior of the rows, in the cheaper of the two forms."""
         if self._few_points:
             return _LowRankPosterior(self.data.matvec(thin_root(self.K.detach())))
@@ -102,43 +75,35 @@ class InferenceProblem:
     def _few_points(self) -> bool:
         return self.data.points.shape[-2] < self.data.n
 
-    def at_sites(self, fit: SiteFit, shift: Float[Tensor, "lane p"] | None = None) -> Belief:
-        """The belief at the fitted sites; ``shift`` as in :meth:`belief`."""
-        weights = self._weights_by_points if self._few_points else self._weights_by_rows
-        return self.belief(*weights(fit.tau, fit.nu), fit, shift)
-
-    def _weights_by_rows(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
-        X, dual, _ = _RowPosterior(self.G).solve(tau, nu)
-        return self.data.rmatvec(dual[..., None])[..., 0], self.data.rmatvec(X.mT)
-
-    def _weights_by_points(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor]:
-        """The same at the cost of p, not n: at most p rows U replace the n rows."""
-        K, (mean, _, _) = self.K.detach(), self.posterior.marginals(tau, nu)
-        eye = torch.eye(K.shape[-1], dtype=tau.dtype, device=tau.device).expand_as(K)
-        U = root(self.data.rmatvec(tau[..., None] * self.data.matvec(eye))).mT  # A^T T A = U^T U
-        lower, _ = cholesky(_eye_plus(U @ K @ U.mT))
-        factor = torch.linalg.solve_triangular(lower, U, upper=False).mT
-        return self.data.rmatvec((nu - tau * mean)[..., None])[..., 0], factor
+    def at_sites(self, tau: Tensor, nu: Tensor, *fit: Tensor, shift: Tensor | None = None) -> Belief:
+        """The belief at these sites; ``fit`` and ``shift`` as in :meth:`belief`."""
+        data = self.data
+        if self._few_points:  # at the cost of p, not n: at most p rows U replace the n rows
+            K, (mean, _, _) = self.K.detach(), self.posterior.marginals(tau, nu)
+            eye = torch.eye(K.shape[-1], dtype=tau.dtype, device=tau.device).expand_as(K)
+            U = root(data.rmatvec(tau[..., None] * data.matvec(eye))).mT  # A^T T A = U^T U
+            lower, _ = cholesky(_eye_plus(U @ K @ U.mT))
+            dual, factor = nu - tau * mean, torch.linalg.solve_triangular(lower, U, upper=False).mT
+        else:
+            X, dual, _ = _RowPosterior(self.G).solve(tau, nu)
+            factor = data.rmatvec(X.mT)
+        alpha = data.rmatvec(dual[..., None])[..., 0]
+        return self.belief(alpha, factor, *fit, tau, nu, shift=shift)
 
     def belief(
-        self,
-        alpha: Float[Tensor, "lane p"],
-        factor: Float[Tensor, "lane p r"],
-        fit: SiteFit,
-        shift: Float[Tensor, "lane p"] | None = None,
+        self, alpha: Tensor, factor: Tensor, evidence: Tensor, *fit: Tensor, shift: Tensor | None = None
     ) -> Belief:
-        r"""The belief, with evidence differentiable in the kernel's parameters.
+        r"""The belief with these parts, in its order, and evidence differentiable in the kernel's parameters.
 
         The derivative of the evidence in K is
         :math:`\frac12 (\alpha \alpha^\top - F F^\top + u \alpha^\top + \alpha u^\top)`, where the
         ``shift`` u is the effect of moving sites: zero for EP, whose sites are stationary, and for
         exact moments.
         """
-        evidence = fit.log_evidence
         if self.K.requires_grad and torch.is_grad_enabled():
             shifted = alpha if shift is None else alpha + 2 * shift
             evidence = _Evidence.apply(self.K, evidence, alpha, shifted, factor)  # type: ignore[no-untyped-call]
-        parts = [alpha, factor, evidence, fit.converged, fit.sweeps, fit.change, fit.tau, fit.nu]
+        parts = [alpha, factor, evidence, *fit]
         if not self.given.lanes:
             parts = [part[0] for part in parts]
         return Belief(self.prior.detached(), self.given, *parts)
@@ -171,9 +136,7 @@ def initial_sites(data: Data, warm: Belief | None) -> tuple[Tensor, Tensor]:
     return tau, nu
 
 
-def site_scale(
-    var: Float[Tensor, "lane n"], tau: Float[Tensor, "lane n"] | None = None
-) -> Float[Tensor, "lane 2 n"]:
+def site_scale(var: Tensor, tau: Tensor | None = None) -> Float[Tensor, "lane 2 n"]:
     """Weight of a site's change: a small change matters more where the row is uncertain.
 
     A precision ``tau`` above one, which rows without noise of their own may have, counts by its relative
@@ -185,9 +148,7 @@ def site_scale(
     return torch.stack([weight, weight.sqrt()], -2)
 
 
-def scaled_change(
-    step: Float[Tensor, "lane 2 n"], scale: Float[Tensor, "lane 2 n"]
-) -> Float[Tensor, " lane"]:
+def scaled_change(step: Float[Tensor, "lane 2 n"], scale: Tensor) -> Float[Tensor, " lane"]:
     """Norm of the scaled step of all sites of a lane.
 
     To first order no posterior mean moves by more than sqrt(n) of this in its standard deviations.
@@ -204,10 +165,6 @@ def _eye_plus(matrix: Tensor) -> Tensor:
 def logdet(lower: Float[Tensor, "*b r r"]) -> Float[Tensor, "*b"]:
     r"""Log determinant of a matrix with this Cholesky factor."""
     return 2 * lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-
-
-def _matvec(matrix: Tensor, vector: Tensor) -> Tensor:
-    return (matrix @ vector[..., None])[..., 0]
 
 
 def _vecmat(vector: Tensor, matrix: Tensor) -> Tensor:
@@ -231,10 +188,11 @@ class _RowPosterior:
         S = tau.sqrt()
         lower, _ = cholesky(_eye_plus((S[..., None] * self.G).mul_(S[..., None, :])))
         X = torch.linalg.solve_triangular(lower, torch.diag_embed(S), upper=False)
-        dual = _vecmat(_matvec(X, torch.where(tau > 0, nu / tau, 0.0)), X)
-        return X, dual, lower
+        scaled = X @ torch.where(tau > 0, nu / tau, 0.0)[..., None]
+        return X, _vecmat(scaled[..., 0], X), lower
 
     def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Mean and variance of each row, and a factor whose :func:`logdet` is that of I + T G."""
         X, dual, lower = self.solve(tau, nu)
         mean = (nu - dual) / tau
         weak = tau < _WEAK_PRECISION
@@ -262,10 +220,11 @@ class _LowRankPosterior:
     Q: Tensor
 
     def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """As those of :class:`_RowPosterior`."""
         weighted = tau.sqrt()[..., None] * self.Q
         lower, _ = cholesky(_eye_plus(weighted.mT @ weighted))
         V = torch.linalg.solve_triangular(lower, self.Q.mT, upper=False)
-        mean = _vecmat(_matvec(V, nu), V)
+        mean = _vecmat((V @ nu[..., None])[..., 0], V)
         return mean, V.square_().sum(-2), lower
 
     def select(self, lanes: Tensor) -> "_LowRankPosterior":

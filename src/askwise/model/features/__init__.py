@@ -8,13 +8,12 @@ from torch import Tensor
 
 from askwise.errors import Refused
 from askwise.model.features.base import Features as Features
+from askwise.model.features.base import lanes_by
 from askwise.model.features.fourier import FourierFeatures as FourierFeatures
 from askwise.model.features.hilbert import HilbertFeatures as HilbertFeatures
 from askwise.model.features.hilbert import hilbert_for_kernel, hilbert_for_lanes, lane_parameters
 from askwise.model.kernels import Covariance, Stationary
 from askwise.numerics import Generators
-
-__all__ = ["Features", "FourierFeatures", "HilbertFeatures", "features", "lane_groups"]
 
 
 def features(
@@ -38,12 +37,11 @@ def features(
     if not 1e-12 <= tolerance < 1 or limit < 2:
         expected = "lie between 1e-12 and 1 and limit be 2 or more"
         raise Refused("tolerance", expected, f"{tolerance:g} and {limit}", "The defaults are 1e-3 and 4096.")
-    prior, random_error = prior.detached(), 1 / math.sqrt(limit)
-    hilbert = hilbert_for_lanes(prior, d, tolerance, limit)
-    if hilbert is not None:
+    prior = prior.detached()
+    if (hilbert := hilbert_for_lanes(prior, d, tolerance, limit)) is not None:
         return hilbert
     if generators is None:
-        expected = f"be given where {limit} Hilbert features err by more than {random_error:g}"
+        expected = f"be given where {limit} Hilbert features err by more than {1 / math.sqrt(limit):g}"
         raise Refused("generators", expected, "none", "Give a torch.Generator or a larger limit.")
     return FourierFeatures(prior.spectral_draws(limit // 2, d, generators, lanes), prior.outputscale)
 
@@ -54,7 +52,6 @@ def lane_groups(
     """Lanes with Hilbert-space features and lanes that need random ones; one group if all are of one kind."""
     if not isinstance(prior, Stationary) or not prior.lanes:
         return []
-    found = [hilbert_for_kernel(prior.name, one, d, tolerance, limit) for one in lane_parameters(prior)]
-    random = torch.tensor([one is None for one in found])
-    groups = [mask.nonzero()[:, 0].to(prior.lengthscale.device) for mask in (~random, random)]
-    return [group for group in groups if len(group)]
+    found = (hilbert_for_kernel(prior.name, one, d, tolerance, limit) for one in lane_parameters(prior))
+    groups = lanes_by(one is None for one in found)
+    return [groups[random].to(prior.lengthscale.device) for random in sorted(groups)]

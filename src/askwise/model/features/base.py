@@ -7,7 +7,8 @@ preference is antisymmetric by construction (supplement, section 4.1).
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -15,6 +16,7 @@ from torch import Tensor
 
 ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
 """From points [*b, q, d] to values [*b, q] and gradients [*b, q, d]."""
+Key = TypeVar("Key", bound=Hashable)
 FEW_FUNCTIONS = 4
 """Number of functions of one kernel up to which computing its features does not pay off."""
 _CHUNK_ENTRIES = 2**18  # feature values that fit the CPU cache; with 2**24 each takes twice as long
@@ -27,6 +29,8 @@ class Features(ABC):
     """Bound (Hilbert) or standard error (Fourier) of the kernel, relative to its variance."""
     counts: Int[Tensor, "*lane"]
     """Number of features of each lane; lanes with fewer are padded with zeros."""
+    sums_without_features = False
+    """Whether a few weighted sums are cheaper than the features themselves; on a GPU they always are."""
 
     @property
     def count(self) -> int:
@@ -51,15 +55,15 @@ class Features(ABC):
         self, x: Float[Tensor, "q d"], weights: Float[Tensor, "count *lane m"]
     ) -> Float[Tensor, "count *lane q"]:
         """Functions of all lanes at points that they share: features are computed once per kernel."""
-        if x.is_cuda and self.few_functions(weights):  # a loop over kernels would be slow
+        if (x.is_cuda or self.sums_without_features) and self.few_functions(weights):
             return self.weighted_sum(x, weights.movedim(0, -1)).movedim(-1, 0)
         if not self.lanes:
             flat, parts = weights.flatten(0, -2), chunks_in_cache(x, self.count)
             return torch.cat([flat @ self(part).mT for part in parts], -1).view(*weights.shape[:-1], len(x))
         found = weights.new_empty(*weights.shape[:-1], len(x))
         for lanes in self.groups:
-            own = self.select(int(lanes[0]))
-            found[:, lanes] = own.at_shared_points(x, weights[:, lanes, : own.count])
+            one = self.select(int(lanes[0]))
+            found[:, lanes] = one.at_shared_points(x, weights[:, lanes, : one.count])
         return found
 
     def few_functions(self, weights: Float[Tensor, "count *lane m"]) -> bool:
@@ -68,15 +72,15 @@ class Features(ABC):
         return math.prod(weights.shape[:-1]) <= FEW_FUNCTIONS * kernels
 
     @property
-    @abstractmethod
     def lanes(self) -> torch.Size:
         """Shape of the lanes: empty if all lanes share the features."""
+        return self.counts.shape
 
     @functools.cached_property
     def groups(self) -> list[Int[Tensor, " k"]]:
         """Groups of lanes with the same features."""
-        _, which = self._fingerprints.unique(dim=0, return_inverse=True)
-        return [(which == group).nonzero()[:, 0] for group in range(int(which.max()) + 1)]
+        groups = lanes_by(map(tuple, self._fingerprints.tolist()))
+        return [lanes.to(self.counts.device) for lanes in groups.values()]
 
     @property
     @abstractmethod
@@ -90,6 +94,14 @@ class Features(ABC):
     def duel(self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q m"]:
         """Features of the duel of ``x`` with ``other``."""
         return self(x) - self(other)
+
+
+def lanes_by(keys: Iterable[Key]) -> dict[Key, Int[Tensor, " k"]]:
+    """The lanes that have each key, for one key per lane."""
+    lanes: dict[Key, list[int]] = {}
+    for lane, key in enumerate(keys):
+        lanes.setdefault(key, []).append(lane)
+    return {key: torch.tensor(members) for key, members in lanes.items()}
 
 
 def chunks_in_cache(x: Float[Tensor, "*b q d"], each: int) -> Sequence[Float[Tensor, "*b p d"]]:

@@ -21,14 +21,8 @@ class FourierFeatures(Features):
     outputscale: Float[Tensor, "..."]
 
     @property
-    def lanes(self) -> torch.Size:
-        """Shape of the lanes."""
-        return self.frequencies.shape[:-2]
-
-    @property
     def _fingerprints(self) -> Float[Tensor, "lane k"]:
-        scale = self.outputscale.expand(self.lanes)[:, None]
-        return torch.cat([self.frequencies[:, 0], scale], -1)
+        return torch.cat([self.frequencies[:, 0], self.outputscale.expand(self.lanes)[:, None]], -1)
 
     def select(self, lane: int) -> "FourierFeatures":
         """The features of one lane."""
@@ -50,17 +44,13 @@ class FourierFeatures(Features):
         angle = x @ self.frequencies.mT
         return self._scale * torch.cat([angle.cos(), angle.sin()], -1)
 
-    def weighted_sum(
-        self, x: Float[Tensor, "*b q d"], weights: Float[Tensor, "*e m k"]
-    ) -> Float[Tensor, "*c q k"]:
+    def weighted_sum(self, x: Tensor, weights: Tensor) -> Tensor:
         """The same without concatenating the features, which takes as long as computing them."""
         half, weights = weights.shape[-2] // 2, self._scale * weights
         even, odd = weights[..., :half, :], weights[..., half:, :]
-        found = []
-        for chunk in chunks_in_cache(x, math.prod(x.shape[:-2]) * half):
-            angle = chunk @ self.frequencies.mT
-            found.append(angle.cos() @ even + angle.sin() @ odd)
-        return torch.cat(found, -2)
+        chunks = chunks_in_cache(x, math.prod(x.shape[:-2]) * half)
+        angles = (chunk @ self.frequencies.mT for chunk in chunks)
+        return torch.cat([angle.cos() @ even + angle.sin() @ odd for angle in angles], -2)
 
     def as_function(self, weights: Float[Tensor, "*e m"]) -> ValueAndGradient:
         """In less than half the time of autograd, which would dominate the search of a draw."""

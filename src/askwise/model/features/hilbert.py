@@ -3,14 +3,14 @@
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from askwise.model.features.base import FEW_FUNCTIONS, Features, ValueAndGradient
+from askwise.model.features.base import FEW_FUNCTIONS, Features, ValueAndGradient, lanes_by
 from askwise.model.kernels import Stationary
 
 _SAFETY_FACTOR = 2.0
@@ -32,11 +32,7 @@ class HilbertFeatures(Features):
     scale: Float[Tensor, "*lane m"]
     error: Float[Tensor, "*lane"]
     counts: Int[Tensor, "*lane"]
-
-    @property
-    def lanes(self) -> torch.Size:
-        """Shape of the lanes."""
-        return self.counts.shape
+    sums_without_features = True
 
     @property
     def _fingerprints(self) -> Float[Tensor, "lane k"]:
@@ -51,16 +47,11 @@ class HilbertFeatures(Features):
 
     def __call__(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q m"]:
         """Features of the points ``x``."""
-        product: Tensor | None = None
-        for k in range(x.shape[-1]):
-            # a dimension has few distinct sines: compute each once, then look them up
-            number = self.index[..., k]
-            sines = self._angles(x, k)[0].sin()
-            at = (number - 1)[..., None, :].expand(*sines.shape[:-1], number.shape[-1])
-            factor = sines.gather(-1, at)
-            product = factor if product is None else product * factor
-        assert product is not None
-        return product * self.scale[..., None, :]
+        factors = []
+        for k in range(x.shape[-1]):  # of the few distinct sines of a dimension, each is computed once
+            sines, at = self._angles(x, k)[0].sin(), (self.index[..., k] - 1)[..., None, :]
+            factors.append(sines.gather(-1, at.expand(*sines.shape[:-1], at.shape[-1])))
+        return functools.reduce(torch.mul, factors) * self.scale[..., None, :]
 
     def as_function(self, weights: Float[Tensor, "*e m"]) -> ValueAndGradient:
         """By contracting the grid of all weights with the sines of one dimension after another.
@@ -81,31 +72,13 @@ class HilbertFeatures(Features):
 
         return value_and_gradient
 
-    def weighted_sum(
-        self, x: Float[Tensor, "*b q d"], weights: Float[Tensor, "*e m k"]
-    ) -> Float[Tensor, "*c q k"]:
+    def weighted_sum(self, x: Tensor, weights: Tensor) -> Tensor:
         """The same; few functions by contracting the grid, as in :meth:`as_function`."""
         if weights.shape[-1] > FEW_FUNCTIONS:
             return super().weighted_sum(x, weights)
-        return self._along_grid(x, weights.movedim(-1, 0)).movedim(0, -1)
-
-    def at_shared_points(
-        self, x: Float[Tensor, "q d"], weights: Float[Tensor, "count *lane m"]
-    ) -> Float[Tensor, "count *lane q"]:
-        """The same; few functions by contracting the grid."""
-        return (
-            self._along_grid(x, weights)
-            if self.few_functions(weights)
-            else super().at_shared_points(x, weights)
-        )
-
-    def _along_grid(
-        self, x: Float[Tensor, "*b q d"], weights: Float[Tensor, "*e m"]
-    ) -> Float[Tensor, "*c q"]:
-        """One function per batch of points, by contracting the grid of weights."""
         sines = [self._angles(x, k)[0].sin() for k in range(x.shape[-1])]
-        first = _along_first(sines[0], self._on_grid(weights), len(sines))
-        return _contracted(first, [(sine, sine) for sine in sines[1:]], grads=False)[0]
+        first = _along_first(sines[0], self._on_grid(weights.movedim(-1, 0)), len(sines))
+        return _contracted(first, [(sine, sine) for sine in sines[1:]], grads=False)[0].movedim(0, -1)
 
     def _angles(self, x: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """Arguments of all sines of dimension k at points [.., q, d], and their frequencies."""
@@ -129,9 +102,7 @@ class HilbertFeatures(Features):
         return grid.unflatten(-1, self._sizes)
 
 
-def _along_first(
-    wave: Float[Tensor, "..."], grid: Float[Tensor, "..."], dimensions: int
-) -> Float[Tensor, "..."]:
+def _along_first(wave: Tensor, grid: Tensor, dimensions: int) -> Tensor:
     """The first of the grid's ``dimensions`` contracted with waves [.., q, n]: [.., q, rest]."""
     if dimensions == 1:
         return (wave @ grid[..., None])[..., 0]
@@ -150,31 +121,34 @@ def _contracted(
     value, rest = _contracted((grid * sine).sum(axis), waves[1:], grads=grads)
     if not grads:
         return value, []
-    own, _ = _contracted((grid * cosine).sum(axis), waves[1:], grads=False)
-    return value, [own, *rest]
+    first, _ = _contracted((grid * cosine).sum(axis), waves[1:], grads=False)
+    return value, [first, *rest]
 
 
 def lane_parameters(prior: Stationary) -> list[tuple[float, ...]]:
     """Lengthscales and variance of each lane."""
-    own = prior.lengthscale.shape[-1]
-    lengths = prior.lengthscale.expand(*prior.lanes, own).reshape(-1, own).tolist()
-    scales = prior.outputscale.reshape(-1).tolist()
-    return [(*each, scale) for each, scale in zip(lengths, scales, strict=True)]
+    scale = prior.outputscale[..., None]
+    lengths = prior.lengthscale.expand(*prior.lanes, prior.lengthscale.shape[-1])
+    return [tuple(lane) for lane in torch.atleast_2d(torch.cat([lengths, scale], -1)).tolist()]
 
 
 def hilbert_for_lanes(prior: Stationary, d: int, tolerance: float, limit: int) -> HilbertFeatures | None:
     """Features of all lanes; None if one of them needs more than ``limit``."""
-    device, lanes = prior.lengthscale.device, lane_parameters(prior)
-    found: dict[tuple[float, ...], HilbertFeatures] = {}
-    for parameters in dict.fromkeys(lanes):
-        one = hilbert_for_kernel(prior.name, parameters, d, tolerance, limit)
-        if one is None:
+    parts: list[HilbertFeatures] = []
+    which = torch.empty(prior.lanes.numel(), dtype=torch.long)
+    for kernel, lanes in lanes_by(lane_parameters(prior)).items():
+        which[lanes] = len(parts)
+        if (one := hilbert_for_kernel(prior.name, kernel, d, tolerance, limit)) is None:
             return None
-        found[parameters] = one
-    position = {parameters: number for number, parameters in enumerate(found)}
-    which = torch.tensor([position[parameters] for parameters in lanes]).reshape(prior.lanes)
-    stacked = _stacked(list(found.values()))
-    return HilbertFeatures(*(getattr(stacked, part.name)[which].to(device) for part in fields(stacked)))
+        parts.append(one)
+    count = max(part.count for part in parts)  # lanes with fewer are padded with zeros
+    padded = []
+    for part in parts:
+        index = pad(part.index, (0, 0, 0, count - part.count), value=1)
+        scale = pad(part.scale, (0, count - part.count))
+        padded.append((index, part.boundary, scale, part.error, part.counts))
+    stacked = (torch.stack(each)[which.reshape(prior.lanes)] for each in zip(*padded, strict=True))
+    return HilbertFeatures(*(part.to(prior.lengthscale.device) for part in stacked))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -219,15 +193,3 @@ def _hilbert(prior: Stationary, d: int, tolerance: float, limit: int) -> Hilbert
     kept = order[:count]
     error, counts = lengthscale.new_tensor(tolerance), torch.tensor(count, device=lengthscale.device)
     return HilbertFeatures(grid[kept], boundary, density[kept].sqrt(), error, counts)
-
-
-def _stacked(parts: Sequence[HilbertFeatures]) -> HilbertFeatures:
-    """The features of several kernels as lanes, padded with zeros."""
-    count = max(part.count for part in parts)
-    return HilbertFeatures(
-        torch.stack([pad(part.index, (0, 0, 0, count - part.count), value=1) for part in parts]),
-        torch.stack([part.boundary for part in parts]),
-        torch.stack([pad(part.scale, (0, count - part.count)) for part in parts]),
-        torch.stack([part.error for part in parts]),
-        torch.stack([part.counts for part in parts]),
-    )
