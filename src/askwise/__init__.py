@@ -11,36 +11,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from askwise import bench as bench
-    from askwise import numerics as numerics
-    from askwise import rules as rules
-    from askwise.errors import Conflict as Conflict
-    from askwise.errors import NotFound as NotFound
-    from askwise.errors import Refused as Refused
-    from askwise.errors import Unavailable as Unavailable
-    from askwise.loop import next_query as next_query
-    from askwise.model import Belief as Belief
-    from askwise.model import Data as Data
-    from askwise.model import features as features
-    from askwise.model import fit as fit
-    from askwise.model import infer as infer
-    from askwise.model import kernel as kernel
-    from askwise.model import paths as paths
-    from askwise.model import uncertainty as uncertainty
-    from askwise.numerics import seeds as seeds
-    from askwise.space import Choice as Choice
-    from askwise.space import Fixed as Fixed
-    from askwise.space import Integer as Integer
-    from askwise.space import Ordinal as Ordinal
-    from askwise.space import Real as Real
-    from askwise.space import Space as Space
-    from askwise.storage import StudyNotFound as StudyNotFound
-    from askwise.study import Best as Best
-    from askwise.study import Question as Question
-    from askwise.study import Status as Status
-    from askwise.study import Study as Study
+    from askwise import bench, numerics, rules
+    from askwise.errors import Conflict, NotFound, Refused, Unavailable
+    from askwise.loop import next_query
+    from askwise.model import Belief, Data, features, fit, infer, kernel, paths, uncertainty
+    from askwise.numerics import seeds
+    from askwise.space import Choice, Fixed, Integer, Ordinal, Real, Space
+    from askwise.storage import StudyNotFound
+    from askwise.study import Best, Question, Status, Study
 
-_PACKAGES = ("bench", "numerics", "rules")
+__all__ = ["Best", "Choice", "Fixed", "Integer", "Ordinal", "Question", "Real", "Space", "Status", "Study"]
+__all__ += ["Conflict", "NotFound", "Refused", "StudyNotFound", "Unavailable"]
+__all__ += ["Belief", "Data", "bench", "features", "fit", "infer", "kernel", "next_query", "numerics"]
+__all__ += ["paths", "rules", "seeds", "uncertainty"]
+
 _HOMES = {
     "errors": ("Conflict", "NotFound", "Refused", "Unavailable"),
     "loop": ("next_query",),
@@ -50,27 +34,22 @@ _HOMES = {
     "storage": ("StudyNotFound",),
     "study": ("Best", "Question", "Status", "Study"),
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = [*_PACKAGES, *_HOME]
 
 
 def __getattr__(name: str) -> object:
     """A public name, imported when it is first used: torch takes seconds, and `askwise --help` needs none."""
-    if name in _PACKAGES:
-        return import_module(f"askwise.{name}")
-    if name in _HOME:
-        value = getattr(import_module(f"askwise.{_HOME[name]}"), name)
-    elif not name[0].isupper() or (value := _parameter_kind(name)) is None:
-        raise AttributeError(f"module 'askwise' has no attribute {name!r}")
+    home = next((module for module, names in _HOMES.items() if name in names), None)
+    if home is not None:
+        value = getattr(import_module(f"askwise.{home}"), name)
+    elif name in __all__:
+        value = import_module(f"askwise.{name}")
+    else:  # perhaps a kind of parameter that a file or a plug-in has added
+        kinds = import_module("askwise.space").KINDS.values() if name[0].isupper() else ()
+        value = next((kind for kind in kinds if kind.__name__ == name), None)
+        if value is None:
+            raise AttributeError(f"module 'askwise' has no attribute {name!r}")
     globals()[name] = value
     return value
-
-
-def _parameter_kind(name: str) -> type | None:
-    """A kind of parameter that a file or a plug-in has added."""
-    kinds = import_module("askwise.space").KINDS
-    return next((kind for kind in kinds.values() if kind.__name__ == name), None)
 
 
 def __dir__() -> list[str]:

@@ -18,13 +18,8 @@ class Refused(ValueError):
 
     def __init__(self, what: object, expected: str, got: object, advice: str, place: str = "") -> None:
         """``place``: where in a file, such as ``line 3``."""
-        self.what, self.expected, self.got, self.advice, self.place = (
-            str(what),
-            expected,
-            str(got),
-            advice,
-            place,
-        )
+        self.what, self.expected, self.got = str(what), expected, str(got)
+        self.advice, self.place = advice, place
         super().__init__(self.what, expected, self.got, advice, place)
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from askwise.model import Belief, Data, Method, infer
-from askwise.numerics import Generators, check_one_a_lane
+from askwise.numerics import Generators, check_one_a_lane, of_lanes
 from askwise.rules import Rule, check_size
 from askwise.search import Search, coincide
 from askwise.space import Domain
@@ -44,10 +44,10 @@ def next_query(  # noqa: PLR0913
 
     A pure function: the same data, rule, kernel and state of ``source`` give the same query, and a lane with
     its own generator gets the query that it would get alone.  Create the generators anew for each query: how
-    many numbers one has drawn may depend on the other lanes.
-    ``warm``, an earlier belief about the first of the answers, saves time; it changes a query within the
-    tolerance of inference, by less than 1e-4 in the tests.  ``domain``: the settings among the points of the
-    cube; None if all are.  ``identify``: also return the estimated optimum.
+    many numbers one has drawn may depend on the other lanes.  ``warm``, an earlier belief from the first of
+    the answers, saves time; it changes a query within the tolerance of inference, by less than 1e-4 in the
+    tests.  ``domain``: the settings among the points of the cube; None if all are.  ``identify``: also return
+    the estimated optimum.
 
     >>> import askwise as aw
     >>> data = aw.Data.duels([[[0.2], [0.6]], [[0.6], [0.9]]], [0, 1])
@@ -78,13 +78,12 @@ def _in_chunks(
     with torch.no_grad():
         if belief.data.points.is_cuda or len(lanes) <= _CHUNK_LANES:
             return _choose(belief, rule, m, Search.around(belief, source, domain), identify)
+        check_one_a_lane(source, belief.data.lanes)
         parts = []
         for chunk in lanes.split(_CHUNK_LANES):
-            some, own = belief.select(chunk), source
-            if not isinstance(source, torch.Generator):
-                check_one_a_lane(source, belief.data.lanes)
-                own = [source[lane] for lane in chunk.tolist()]
-            parts.append(_choose(some, rule, m, Search.around(some, own, domain), identify))
+            some = belief.select(chunk)
+            search = Search.around(some, of_lanes(source, chunk), domain)
+            parts.append(_choose(some, rule, m, search, identify))
         optima = [optimum for _, optimum in parts if optimum is not None]
         return torch.cat([points for points, _ in parts]), torch.cat(optima) if identify else None
 
@@ -92,29 +91,27 @@ def _in_chunks(
 def _choose(
     belief: Belief, rule: Rule, m: int, search: Search, identify: bool
 ) -> tuple[Float[Tensor, "*lane m d"], Float[Tensor, "*lane 1 d"] | None]:
-    points = rule.ask(belief, m, search)
-    if search.domain is not None:
-        points = _distinct(points, search.domain, search)
+    points = _distinct(rule.ask(belief, m, search), search)
     if not identify:
         return points, None
     return points, search.likeliest(belief) if m == 1 else search.champion(belief)
 
 
-def _distinct(
-    points: Float[Tensor, "*lane m d"], domain: Domain, search: Search
-) -> Float[Tensor, "*lane m d"]:
-    """The query with each duplicate setting replaced by a random one.
+def _distinct(points: Float[Tensor, "*lane m d"], search: Search) -> Float[Tensor, "*lane m d"]:
+    """The query with each duplicate setting of a domain replaced by a random one, or else by a neighbour.
 
-    In a domain with few settings a rule may choose one twice, which leaves nothing to compare.  If neither
-    random settings nor neighbours are new, the duplicate stays.
+    In a domain with few settings a rule may choose one twice, which leaves nothing to compare.  If no
+    replacement is new, the duplicate stays.
     """
+    if search.domain is None:
+        return points
     for member in range(1, points.shape[-2]):
-        own, earlier = points[..., member, None, :], points[..., :member, :]
-        if not coincide(own, earlier).any():
+        point, earlier = points[..., member, None, :], points[..., :member, :]
+        if not coincide(point, earlier).any():
             continue
-        steps = domain.snapped(domain.neighbours(own[..., 0, :]))
-        others = torch.cat([own, search.random(_REPLACEMENTS), steps], -2)
+        steps = search.snapped(search.domain.neighbours(point[..., 0, :]))
+        others = torch.cat([point, search.random(_REPLACEMENTS), steps], -2)
         first = (~coincide(others, earlier).any(-1)).to(torch.uint8).argmax(-1)[..., None, None]
-        chosen = others.gather(-2, first.expand_as(own))
+        chosen = others.gather(-2, first.expand_as(point))
         points = torch.cat([earlier, chosen, points[..., member + 1 :, :]], -2)
     return points

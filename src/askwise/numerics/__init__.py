@@ -1,8 +1,7 @@
 """Numerics for Gaussian processes with binary outcomes: float64, differentiable, with stated accuracy.
 
-The normal distribution in both tails, epistemic and aleatoric uncertainty, expected improvements, linear
-algebra for singular matrices, batched BFGS, and generators seeded by name.  Nothing here knows about queries,
-answers or beliefs.
+The normal distribution in both tails, epistemic and aleatoric uncertainty, expected improvements, roots of
+singular matrices, batched BFGS, generators seeded by name.  Nothing here knows about queries or beliefs.
 """
 
 from askwise.numerics import seeds as seeds
@@ -31,9 +30,10 @@ from askwise.numerics.normal import truncated_moments as truncated_moments
 from askwise.numerics.seeds import Generators as Generators
 from askwise.numerics.seeds import check_one_a_lane as check_one_a_lane
 from askwise.numerics.seeds import generator as generator
+from askwise.numerics.seeds import of_lanes as of_lanes
+from askwise.numerics.seeds import one_thread as one_thread
 from askwise.numerics.seeds import rand as rand
 from askwise.numerics.seeds import randn as randn
-from askwise.numerics.threads import one_thread as one_thread
 from askwise.numerics.uncertainty import aleatoric_entropy as aleatoric_entropy
 from askwise.numerics.uncertainty import aleatoric_variance as aleatoric_variance
 from askwise.numerics.uncertainty import epistemic_deviation as epistemic_deviation

@@ -34,7 +34,5 @@ class _OnceDifferentiable(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> None:
-        raise RuntimeError(
-            "derivative of this function must be of first order; got a request for the second. "
-            "Use finite differences of the first."
-        )
+        problem = "derivative of this function must be of first order; got a request for the second."
+        raise RuntimeError(f"{problem} Use finite differences of the first.")

@@ -23,9 +23,8 @@ _TINY = 1e-100
 def log_expected_improvement(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
     r"""Logarithm of :math:`\mathbb E[f_+] = \mu \Phi(z) + \sigma \phi(z)` with :math:`z = \mu / \sigma`.
 
-    Computed as :math:`\sigma \Phi(z) (z + \lambda(z))`, whose last factor does not cancel.
-    Accuracy: absolute error below 1e-12 for ``-37 <= z``, relative below 1e-12 beyond; gradients are
-    closed forms.
+    Computed as :math:`\sigma \Phi(z) (z + \lambda(z))`; the last factor does not cancel.  Accuracy: absolute
+    error below 1e-12 for ``-37 <= z``, relative below 1e-12 beyond; gradients are closed forms.
     """
     return _LogImprovement.apply(*torch.broadcast_tensors(mean, var))  # type: ignore[no-untyped-call]
 
@@ -68,12 +67,10 @@ def log_rate_improvement(
     .. math:: \mathbb E\big[(\Phi(f) - \Phi(b))_+\big]
         = \int_b^\infty \phi(t)\, \Phi\Big(\frac{\mu - t}{\sigma}\Big) \, dt
 
-    The integrand is positive and log-concave, so the tail is cut where its tangent falls below
-    rounding; where the second factor is one, the integral is a difference of normal
-    probabilities.  Gradients in mean and variance are closed forms; ``bar`` has none.
-
-    Accuracy: absolute error below 1e-9 for ``|mean|, |bar| <= 8`` and ``1e-10 <= var <= 1e6`` while the
-    improvement is above 1e-290.
+    The integrand is positive and log-concave: the tail is cut where its tangent falls below rounding; where
+    the second factor is one, the integral is a difference of normal probabilities.  Gradients in mean and
+    variance are closed forms; ``bar`` has none.  Accuracy: absolute error below 1e-9 for
+    ``|mean|, |bar| <= 8`` and ``1e-10 <= var <= 1e6`` while the improvement is above 1e-290.
     """
     return _LogRateImprovement.apply(*torch.broadcast_tensors(mean, var, bar))  # type: ignore[no-untyped-call]
 
@@ -84,7 +81,13 @@ class _LogRateImprovement(torch.autograd.Function):
         sd = var.clamp_min(_TINY).sqrt()
         begin = torch.maximum(bar, mean - _NEGLIGIBLE_SIGMAS * sd)  # below it the second factor is one
         closed = torch.where(bar > 0, ndtr(-bar) - ndtr(-begin), ndtr(begin) - ndtr(bar))
-        width = _tail(begin, mean, sd)
+        # width of the interval beyond it on which the integrand is above rounding
+        steep = begin + hazard((mean - begin) / sd) / sd
+        by_tangent = torch.where(steep > 0, _NEGLIGIBLE_EXPONENT / steep.clamp_min(_TINY), torch.inf)
+        by_density = (begin.clamp_min(0).square() + 2 * _NEGLIGIBLE_EXPONENT).sqrt() - begin
+        peak = torch.maximum(mean, mean / (1 + sd.square()))  # the density rises beyond a negative mean
+        by_factor = (peak - begin).clamp_min(0) + _NEGLIGIBLE_SIGMAS * sd
+        width = torch.minimum(torch.minimum(by_tangent, by_density), by_factor)
         nodes, weights = gauss_legendre(_NODES, mean)
         t = begin[..., None] + width[..., None] * nodes
         log_density = -t.square() / 2 + torch.special.log_ndtr((mean[..., None] - t) / sd[..., None])
@@ -103,15 +106,4 @@ class _LogRateImprovement(torch.autograd.Function):
         by_mean = torch.exp(height + log_ndtr(a))
         edge = torch.exp(height - a.square() / 2 - _LOG_ROOT_2PI) / (total * sd)
         by_var = (edge - centre * by_mean) / 2
-        inputs = (mean, var, bar)
-        return grad * last(by_mean, *inputs), grad * last(by_var, *inputs), None
-
-
-def _tail(begin: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
-    """Width of the interval beyond ``begin`` on which the integrand is above rounding."""
-    steep = begin + hazard((mean - begin) / sd) / sd
-    by_tangent = torch.where(steep > 0, _NEGLIGIBLE_EXPONENT / steep.clamp_min(_TINY), torch.inf)
-    by_density = (begin.clamp_min(0).square() + 2 * _NEGLIGIBLE_EXPONENT).sqrt() - begin
-    peak = torch.maximum(mean, mean / (1 + sd.square()))  # for a negative mean the density rises beyond it
-    by_factor = (peak - begin).clamp_min(0) + _NEGLIGIBLE_SIGMAS * sd
-    return torch.minimum(torch.minimum(by_tangent, by_density), by_factor)
+        return grad * last(by_mean, mean, var, bar), grad * last(by_var, mean, var, bar), None

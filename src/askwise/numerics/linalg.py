@@ -18,8 +18,7 @@ _JITTERS = (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 def cholesky(matrix: Float[Tensor, "*b n n"]) -> tuple[Float[Tensor, "*b n n"], Float[Tensor, "*b"]]:
     """Lower factor, and the jitter added to the diagonal of each matrix.
 
-    The jitter grows from zero in multiples of the largest diagonal entry, separately for each matrix, so
-    that the others of the batch do not change its factor.
+    The jitter grows from zero, relative to the largest diagonal entry, for each matrix of a batch separately.
     """
     factor, info = torch.linalg.cholesky_ex(matrix)
     jitter = matrix.new_zeros(matrix.shape[:-2])
@@ -34,13 +33,12 @@ def cholesky(matrix: Float[Tensor, "*b n n"]) -> tuple[Float[Tensor, "*b n n"], 
         if not info.any():
             return factor, jitter
     got = f"one that a jitter of {_JITTERS[-1]:g} of its diagonal does not mend"
-    raise Refused(
-        "matrix", "be positive definite up to rounding", got, "Check the kernel and its parameters."
-    )
+    advice = "Check the kernel and its parameters."
+    raise Refused("matrix", "be positive definite up to rounding", got, advice)
 
 
 def root(matrix: Float[Tensor, "*b n n"]) -> Float[Tensor, "*b n n"]:
-    """Symmetric square root R of a positive semidefinite matrix, ``R R``, however singular.
+    """Symmetric square root of a positive semidefinite matrix, however singular.
 
     It is unique, so draws made with it do not depend on the signs of eigenvectors.  Eigenvalues that
     rounding made negative count as zero.

@@ -1,7 +1,9 @@
-"""Random streams seeded by the identity of a run, so that each run can be repeated alone."""
+"""What makes a run repeatable, alone and on every machine: seeds from its identity, torch on one thread."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -10,6 +12,8 @@ from askwise.errors import Refused
 
 Generators = torch.Generator | Sequence[torch.Generator]
 """One generator for all lanes, or one per lane."""
+_LOCK = threading.Lock()
+_depth, _before = 0, 1
 
 
 def generator(*identity: str | int, device: torch.device | str = "cpu") -> torch.Generator:
@@ -37,22 +41,47 @@ def rand(generators: Generators, lanes: torch.Size, *shape: int, like: Tensor) -
 
 
 def _drawn(
-    draw: Callable[..., Tensor],
-    generators: Generators,
-    lanes: torch.Size,
-    shape: tuple[int, ...],
-    like: Tensor,
+    draw: Callable[..., Tensor], generators: Generators, lanes: torch.Size, shape: Sequence[int], like: Tensor
 ) -> Tensor:
+    check_one_a_lane(generators, lanes)
     if isinstance(generators, torch.Generator):
         options = {"dtype": like.dtype, "device": generators.device}
         return draw(*lanes, *shape, generator=generators, **options).to(like.device)
-    check_one_a_lane(generators, lanes)
-    drawn = [_drawn(draw, own, torch.Size(), shape, like) for own in generators]
+    drawn = [_drawn(draw, each, torch.Size(), shape, like) for each in generators]
     return torch.stack(drawn).reshape(*lanes, *shape)
 
 
-def check_one_a_lane(generators: Sequence[torch.Generator], lanes: torch.Size) -> None:
-    """Raise unless there is one generator per lane."""
-    if len(generators) != lanes.numel():
+def check_one_a_lane(generators: Generators, lanes: torch.Size) -> None:
+    """Raise unless there is one generator for all lanes or one per lane."""
+    if not isinstance(generators, torch.Generator) and len(generators) != lanes.numel():
         expected = f"be one, or one for each of the {lanes.numel()} lanes"
         raise Refused("generators", expected, len(generators), "Give as many as there are lanes.")
+
+
+def of_lanes(generators: Generators, lanes: Tensor) -> Generators:
+    """The generators of some lanes."""
+    if isinstance(generators, torch.Generator):
+        return generators
+    return [generators[lane] for lane in lanes.tolist()]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run torch on one thread; leaving the outermost block restores the previous number.
+
+    Several threads sum in another order, and the last bits of a query would depend on the machine.  For the
+    small matrices of a study one thread is faster, too.
+    """
+    global _depth, _before
+    with _LOCK:
+        if _depth == 0:
+            _before = torch.get_num_threads()
+        _depth += 1
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _depth -= 1
+            if _depth == 0:
+                torch.set_num_threads(_before)

@@ -8,16 +8,10 @@ available without loading torch.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from askwise.rules.asks import Asks as Asks
+from askwise.rules.asks import Asks
 
 if TYPE_CHECKING:
-    from askwise.rules.base import RULES as RULES
-    from askwise.rules.base import Rule as Rule
-    from askwise.rules.base import challenge as challenge
-    from askwise.rules.base import check_size as check_size
-    from askwise.rules.base import incumbent as incumbent
-    from askwise.rules.base import parse as parse
-    from askwise.rules.base import sampled_maxima as sampled_maxima
+    from askwise.rules.base import RULES, Rule, challenge, check_size, incumbent, parse, sampled_maxima
 
 __all__ = ["RULES", "Asks", "Rule", "challenge", "check_size", "incumbent", "parse", "sampled_maxima"]
 

@@ -1,4 +1,4 @@
-"""The base class of rules, their registry and spelling, and what several rules share."""
+"""The base class of rules, their registry and spelling, and what rules share."""
 
 import ast
 import pkgutil
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args, get_origin
 
 import torch
 from jaxtyping import Float
@@ -15,20 +15,21 @@ from torch import Tensor
 
 from askwise import plugins
 from askwise.errors import NotFound, Refused, WrongType
-from askwise.model import Belief, Formula, lane_groups, paths
-from askwise.rules.asks import Asks
-from askwise.search import Search, coincide
+from askwise.model import Belief as Belief
+from askwise.model import Formula, lane_groups, paths
+from askwise.rules.asks import Asks as Asks
+from askwise.search import Search as Search
+from askwise.search import coincide
 
 RULES: "dict[str, type[Rule]]" = {}
+Points = Float[Tensor, "*lane m d"]
+"""The query of each lane: m points of the unit cube."""
 _MAX_REDRAWS = 5
 
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """An acquisition rule, a frozen dataclass whose fields are its settings.
-
-    ``str(rule)`` is its key with the settings that differ from the default; :func:`parse` reads it.
-    """
+    """An acquisition rule; one with settings is a frozen dataclass, and its fields are the settings."""
 
     key: ClassVar[str]
     title: ClassVar[str]
@@ -44,17 +45,22 @@ class Rule(ABC):
             raise WrongType("rule key", "be unique", f"{cls.key!r} twice", "Choose another key.")
         RULES[cls.key] = cls
 
+    def __post_init__(self) -> None:
+        """Check the settings that have a list of choices."""
+        for field in fields(self):
+            value, options = getattr(self, field.name), get_args(field.type)
+            if get_origin(field.type) is Literal and value not in options:
+                expected = f"be {' or '.join(map(repr, options))}"
+                raise Refused(field.name, expected, repr(value), "Choose one of them.")
+
     @abstractmethod
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The query of each lane: m points of the unit cube."""
 
     def __str__(self) -> str:
-        """Key and settings, as on the command line and in result tables."""
-        changed = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in fields(self)
-            if getattr(self, field.name) != field.default
-        ]
+        """Its key, with the settings that differ from the default; :func:`parse` reads it."""
+        values = [(field, getattr(self, field.name)) for field in fields(self)]
+        changed = [f"{field.name}={value!r}" for field, value in values if value != field.default]
         return f"{self.key}({', '.join(changed)})" if changed else self.key
 
 
@@ -111,10 +117,7 @@ def parse(text: str) -> Rule:
 def challenge(
     first: Float[Tensor, "*lane 1 d"], belief: Belief, search: Search, formula: Formula, *, log: bool = False
 ) -> Float[Tensor, "*lane 2 d"]:
-    """``first`` and its challenger: the point whose difference of f to it has the highest score.
-
-    ``log``: the formula is the logarithm of a score.
-    """
+    """``first`` and the point whose difference of f to it has the highest score, or (``log``) log score."""
     return torch.cat([first, search.argmax(belief.predictive.against(first).score(formula, log=log))], -2)
 
 
@@ -154,11 +157,8 @@ def _maxima(belief: Belief, count: int, search: Search) -> Tensor:
 
 def _is_duplicate(found: Tensor, avoid: Tensor | None) -> Tensor:
     """Which points are duplicates of ``avoid`` or of an earlier point of their lane."""
-    count = found.shape[-2]
     earlier = found if avoid is None else torch.cat([avoid.expand(*found.shape[:-2], 1, -1), found], -2)
-    close = coincide(found, earlier)
-    before = torch.ones(count, earlier.shape[-2], dtype=torch.bool, device=found.device)
-    return (close & before.tril(earlier.shape[-2] - count - 1)).any(-1)
+    return coincide(found, earlier).tril(earlier.shape[-2] - found.shape[-2] - 1).any(-1)
 
 
 def incumbent(belief: Belief, search: Search) -> Float[Tensor, "*lane 1 d"]:

@@ -1,18 +1,9 @@
 """Expected improvement of the success rate."""
 
-from dataclasses import dataclass
-
-from jaxtyping import Float
-from torch import Tensor
-
-from askwise.model import Belief
 from askwise.numerics import log_rate_improvement, standardised
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule
-from askwise.search import Search
+from askwise.rules.base import Asks, Belief, Points, Rule, Search
 
 
-@dataclass(frozen=True)
 class BinaryExpectedImprovement(Rule):
     r"""Ask where the success rate is expected to exceed the best known one by the most.
 
@@ -23,15 +14,14 @@ class BinaryExpectedImprovement(Rule):
     expectation given an improvement, which is a different rule.
     """
 
-    key = "binary_ei"
-    title = "Binary expected improvement"
+    key, title = "binary_ei", "Binary expected improvement"
     asks = frozenset({Asks.BINARY})
     source = "Tesch, Schneider & Choset (2013)"
     cost = "two searches of mean and variance, the second with 40 quadrature nodes per point"
 
     log_score = staticmethod(log_rate_improvement)  # over the rate ndtr(bar), from mean and variance of f
 
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The point of highest expected improvement."""
         bar = standardised(*belief.moments(search.likeliest(belief))).detach()
         score = belief.predictive.score(lambda mean, var: self.log_score(mean, var, bar), log=True)

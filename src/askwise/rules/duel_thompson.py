@@ -1,18 +1,9 @@
 """The maximum of a draw against the point whose duel with it is most uncertain."""
 
-from dataclasses import dataclass
-
-from jaxtyping import Float
-from torch import Tensor
-
-from askwise.model import Belief
 from askwise.numerics import log_epistemic_variance
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule, challenge, sampled_maxima
-from askwise.search import Search
+from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge, sampled_maxima
 
 
-@dataclass(frozen=True)
 class DuelThompson(Rule):
     r"""Pit the maximum of one draw of f against the point whose duel with it is most uncertain.
 
@@ -23,14 +14,13 @@ class DuelThompson(Rule):
     with itself has variance zero and is never asked.
     """
 
-    key = "duel_thompson"
-    title = "Duel Thompson sampling"
+    key, title = "duel_thompson", "Duel Thompson sampling"
     asks = frozenset({Asks.DUEL})
     source = "Gonzalez, Dai, Damianou & Lawrence (2017); Fauvel & Chalk (2021), supplement, table 1"
     cost = "one draw and its search, and one search of mean and variance"
 
     log_score = staticmethod(log_epistemic_variance)  # from mean and variance of the difference
 
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The maximum of a draw and its challenger."""
         return challenge(sampled_maxima(belief, 1, search), belief, search, self.log_score, log=True)

@@ -4,15 +4,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from askwise.errors import Refused
-from askwise.model import Belief
 from askwise.numerics import deviation
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule
-from askwise.search import Search
+from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge
 
 
 @dataclass(frozen=True)
@@ -30,24 +25,17 @@ class DuelingUpperCredibleBound(Rule):
     beta: float = 1.959963984540054
     of: Literal["difference", "value"] = "difference"
 
-    key = "dueling_ucb"
-    title = "Dueling UCB"
+    key, title = "dueling_ucb", "Dueling UCB"
     asks = frozenset({Asks.DUEL})
     source = "Benavoli, Azzimonti & Piga (2020); Fauvel & Chalk (2021), supplement, table 1"
     cost = "a search of the mean, and one of mean and variance"
 
-    def __post_init__(self) -> None:
-        """Check ``of``."""
-        if self.of not in ("difference", "value"):
-            raise Refused("of", "be 'difference' or 'value'", repr(self.of), "Choose one of the two.")
-
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The champion and its challenger."""
         champion = search.champion(belief)
-        predictive = belief.predictive
         if self.of == "difference":
-            predictive = predictive.against(champion)
-        return torch.cat([champion, search.argmax(predictive.score(self.score))], -2)
+            return challenge(champion, belief, search, self.score)
+        return torch.cat([champion, search.argmax(belief.predictive.score(self.score))], -2)
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:
         """The bound, from mean and variance of the difference (or of f)."""

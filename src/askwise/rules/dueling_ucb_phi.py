@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass
 
-from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief
 from askwise.numerics import epistemic_deviation, success_probability
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule, challenge
-from askwise.search import Search
+from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge
 
 
 @dataclass(frozen=True)
@@ -25,13 +21,12 @@ class DuelingUpperCredibleBoundPhi(Rule):
 
     beta: float = 1.959963984540054
 
-    key = "dueling_ucb_phi"
-    title = "Dueling UCB in the space of observations"
+    key, title = "dueling_ucb_phi", "Dueling UCB in the space of observations"
     asks = frozenset({Asks.DUEL})
     source = "the outlook of Fauvel & Chalk (2021), section 6"
     cost = "a search of the mean, and one of mean and variance"
 
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The champion and its challenger."""
         return challenge(search.champion(belief), belief, search, self.score)
 

@@ -1,19 +1,11 @@
 """Expected improvement over the best posterior mean of the queried points."""
 
-from dataclasses import dataclass
-
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from askwise.model import Belief
 from askwise.numerics import log_expected_improvement
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule, incumbent
-from askwise.search import Search
+from askwise.rules.base import Asks, Belief, Points, Rule, Search, incumbent
 
 
-@dataclass(frozen=True)
 class ExpectedImprovement(Rule):
     r"""Pit the best queried point against the one expected to improve on its mean the most.
 
@@ -21,19 +13,18 @@ class ExpectedImprovement(Rule):
         x_2 = \arg\max_x \; \mathbb E\big[(f(x) - \mu_f(x_1))_+\big]
 
     As if :math:`f(x_1)` were known.  Near :math:`x_1` the mean is high and f uncertain, so :math:`x_2` is
-    often at or next to :math:`x_1`, a duel with little or no information (Nielsen et al., 2015).  This is
-    a known weakness of the rule; such duels are asked.
+    often at or next to :math:`x_1`, a duel with little or no information: a known weakness of the rule
+    (Nielsen et al., 2015).  Such duels are asked.
     """
 
-    key = "ei"
-    title = "Expected improvement"
+    key, title = "ei", "Expected improvement"
     asks = frozenset({Asks.DUEL})
     source = "Brochu, Cora & de Freitas (2010); Fauvel & Chalk (2021), supplement, table 1"
     cost = "one search of mean and variance"
 
     log_score = staticmethod(log_expected_improvement)  # from the mean above the bar and the variance of f
 
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The best queried point and its challenger."""
         best = incumbent(belief, search)
         bar = belief.mean(best)

@@ -3,15 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from jaxtyping import Float
 from torch import Tensor
 
-from askwise.errors import Refused
-from askwise.model import Belief
 from askwise.numerics import houlsby_information, log_ndtr, standardised
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule, challenge
-from askwise.search import Search
+from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge
 
 
 @dataclass(frozen=True)
@@ -30,18 +25,12 @@ class ExpectedImprovementInformationGain(Rule):
     k: float = 0.5
     sign: Literal[1, -1] = 1
 
-    key = "eiig"
-    title = "Expected improvement with information gain"
+    key, title = "eiig", "Expected improvement with information gain"
     asks = frozenset({Asks.DUEL})
     source = "Benavoli, Azzimonti & Piga (2020); Fauvel & Chalk (2021), supplement, table 1"
     cost = "a search of the mean, and one of mean and variance"
 
-    def __post_init__(self) -> None:
-        """Check ``sign``."""
-        if self.sign not in (1, -1):
-            raise Refused("sign", "be 1 or -1", repr(self.sign), "1 rewards information.")
-
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The champion and its challenger."""
         return challenge(search.champion(belief), belief, search, self.score)
 

@@ -1,19 +1,12 @@
 """Expected utility of the better of two points."""
 
-from dataclasses import dataclass
-
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief
 from askwise.numerics import expected_best, log_expected_improvement
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule
-from askwise.search import Search
+from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge
 
 
-@dataclass(frozen=True)
 class ExpectedUtilityOfBestOption(Rule):
     r"""Ask for the duel whose better member has the highest expected value.
 
@@ -25,19 +18,14 @@ class ExpectedUtilityOfBestOption(Rule):
     with itself gains nothing over its mean and is never the best.
     """
 
-    key = "eubo"
-    title = "Expected utility of the best option"
+    key, title = "eubo", "Expected utility of the best option"
     asks = frozenset({Asks.DUEL})
     source = "Lin, Astudillo, Frazier & Bakshy (2022); Astudillo et al. (2023), qEUBO"
     cost = "a search of the mean, one of mean and variance, and one of a pair's joint mean and covariance"
 
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The two points, the one of higher mean first."""
-        champion = search.champion(belief)
-        challenger = search.argmax(
-            belief.predictive.against(champion).score(log_expected_improvement, log=True)
-        )
-        pair = torch.cat([champion, challenger], -2)
+        pair = challenge(search.champion(belief), belief, search, log_expected_improvement, log=True)
         found = search.argmax(lambda x: self.score(belief, x), q=2, extra=pair[None])
         order = belief.mean(found).argsort(dim=-1, descending=True)
         return found.gather(-2, order[..., None].expand_as(found))

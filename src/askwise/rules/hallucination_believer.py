@@ -7,12 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.errors import Refused
-from askwise.model import Belief, hallucinated
+from askwise.model import hallucinated
 from askwise.numerics import deviation, log_expected_improvement
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule, incumbent
-from askwise.search import Search
+from askwise.rules.base import Asks, Belief, Points, Rule, Search, incumbent
 
 
 @dataclass(frozen=True)
@@ -31,31 +28,24 @@ class HallucinationBeliever(Rule):
     of: Literal["ei", "ucb"] = "ei"
     beta: float = 2.0
 
-    key = "hallucination_believer"
-    title = "Hallucination believer"
+    key, title = "hallucination_believer", "Hallucination believer"
     asks = frozenset({Asks.DUEL})
     source = "Takeno, Nomura & Karasuyama (2023)"
     cost = "64 sequential draws and 20 Gibbs sweeps over the answers, one search of mean and variance"
 
-    def __post_init__(self) -> None:
-        """Check ``of``."""
-        if self.of not in ("ei", "ucb"):
-            raise Refused("of", "be 'ei' or 'ucb'", repr(self.of), "Choose one of the two.")
-
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The last winner and its challenger."""
         imagined = hallucinated(belief, search.source)
         winner = _last_winner(belief, search)
         bar = imagined.mean(winner)
 
-        def bound(mean: Tensor, var: Tensor) -> Tensor:
-            return mean + self.beta * deviation(var)
-
-        def log_improvement(mean: Tensor, var: Tensor) -> Tensor:
+        def formula(mean: Tensor, var: Tensor) -> Tensor:
+            if self.of == "ucb":
+                return mean + self.beta * deviation(var)
             return log_expected_improvement(mean - bar, var)
 
-        formula = bound if self.of == "ucb" else log_improvement
-        return torch.cat([winner, search.argmax(imagined.predictive.score(formula, log=self.of == "ei"))], -2)
+        score = imagined.predictive.score(formula, log=self.of == "ei")
+        return torch.cat([winner, search.argmax(score)], -2)
 
 
 def _last_winner(belief: Belief, search: Search) -> Float[Tensor, "*lane 1 d"]:

@@ -1,18 +1,11 @@
 """MUC by entropy instead of variance."""
 
-from dataclasses import dataclass
-
-from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief
 from askwise.numerics import mutual_information
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule, challenge
-from askwise.search import Search
+from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge
 
 
-@dataclass(frozen=True)
 class MaxEntropyChallenge(Rule):
     r"""Pit the champion against the point whose duel with it is most informative about f.
 
@@ -22,15 +15,14 @@ class MaxEntropyChallenge(Rule):
     logarithm.  A duel of the champion with itself has no information and is never asked.
     """
 
-    key = "max_entropy_challenge"
-    title = "Maximum entropy challenge"
+    key, title = "max_entropy_challenge", "Maximum entropy challenge"
     asks = frozenset({Asks.DUEL})
     source = "Houlsby, Huszar, Ghahramani & Lengyel (2011); Fauvel & Chalk (2021), section 3.2.2"
     cost = "a search of the mean, and one of mean and variance with 160 quadrature nodes per point"
 
     score = staticmethod(mutual_information)  # from mean and variance of the difference
 
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The champion and its challenger."""
         return challenge(search.champion(belief), belief, search, self.log_score, log=True)
 

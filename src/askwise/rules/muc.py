@@ -1,19 +1,13 @@
 """Maximally Uncertain Challenge, the paper's rule for duels and batches."""
 
-from dataclasses import dataclass
-
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief
 from askwise.numerics import epistemic_variance, log_epistemic_variance
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule, challenge
-from askwise.search import Pairs, Search, best_challengers
+from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge
+from askwise.search import Pairs, best_challengers
 
 
-@dataclass(frozen=True)
 class MaximallyUncertainChallenge(Rule):
     r"""Pit the champion against challengers whose duels have the highest epistemic variance.
 
@@ -23,13 +17,11 @@ class MaximallyUncertainChallenge(Rule):
         (x_2, \dots, x_m) &= \arg\max \sum_{i < j} \mathbb V[\Phi(f(x_i) - f(x_j))]
 
     For a duel the second is :math:`\arg\max_x \mathbb V[\Phi(f(x_1) - f(x))]`, searched on its logarithm;
-    it is never the champion itself, whose duel with itself has variance zero.  Large batches may contain
-    duplicates, since the sum ignores that duels are correlated; they are asked, and ``muc_joint`` does
-    better.
+    it is never the champion, whose duel with itself has variance zero.  Large batches may contain duplicates,
+    since the sum ignores that duels are correlated; they are asked.  ``muc_joint`` does better.
     """
 
-    key = "muc"
-    title = "Maximally Uncertain Challenge"
+    key, title = "muc", "Maximally Uncertain Challenge"
     asks = frozenset({Asks.DUEL, Asks.BATCH})
     source = "Fauvel & Chalk (2021), sections 4.2 and 4.3"
     cost = "a search of the mean, and one of mean and variance in m - 1 points"
@@ -37,7 +29,7 @@ class MaximallyUncertainChallenge(Rule):
     score = staticmethod(epistemic_variance)  # from mean and variance of the difference
     log_score = staticmethod(log_epistemic_variance)  # its gradient is useful where the score underflows
 
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The champion and its challengers."""
         champion = search.champion(belief)
         if m == 2:

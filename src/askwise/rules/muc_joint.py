@@ -1,21 +1,15 @@
 """Batch MUC that accounts for the correlation of duels."""
 
-from dataclasses import dataclass
-
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule
-from askwise.search import Pairs, Search, best_challengers
+from askwise.rules.base import Asks, Belief, Points, Rule, Search
+from askwise.search import Pairs, best_challengers
 
 _NOISE = 0.01  # assumed variance of a success rate observed by one duel
 _TINY = 1e-12
 
 
-@dataclass(frozen=True)
 class JointMaximallyUncertainChallenge(Rule):
     r"""Pit the champion against challengers whose duels with it are jointly most informative.
 
@@ -29,25 +23,21 @@ class JointMaximallyUncertainChallenge(Rule):
     and :math:`\rho_{ij}` the correlation of :math:`f(x_i) - f(x_1)` and :math:`f(x_j) - f(x_1)`.  It is
     the information about rates with covariance C observed with noise of variance 0.01, divided among the
     :math:`m - 1` duels of each member.  That is less noise than an answer has (1/4), so that repeating a
-    duel is worth little: with 1/4, a third of a batch of 25 were duplicates.  For a duel the query is
-    that of ``muc``.  Information that two members share counts once, so duplicates are rare; those that
-    remain are asked.
-
-    Unlike ``muc`` it ignores the duels between challengers: the duel of two bad points may be uncertain, too,
-    but does not help to find the best one.
+    duel is worth little: with 1/4, a third of a batch of 25 were duplicates.  For a duel the query is that
+    of ``muc``.  Information that two members share counts once, so duplicates are rare; they are asked.
+    Unlike ``muc`` it ignores the duels between challengers: that of two bad points may be uncertain, too, but
+    does not help to find the best one.
     """
 
-    key = "muc_joint"
-    title = "Joint Maximally Uncertain Challenge"
+    key, title = "muc_joint", "Joint Maximally Uncertain Challenge"
     asks = frozenset({Asks.DUEL, Asks.BATCH})
     source = "askwise; the correlation that Fauvel & Chalk (2021), supplement, find missing in batch MUC"
     cost = "a search of the mean, and one of a determinant of size m - 1 in m - 1 points"
 
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The champion and its challengers."""
         champion = search.champion(belief)
-        challengers = best_challengers(belief, champion, m, search, self.total)
-        return torch.cat([champion, challengers], -2)
+        return torch.cat([champion, best_challengers(belief, champion, m, search, self.total)], -2)
 
     def total(self, pairs: Pairs) -> Tensor:
         """Information from the duels of a batch's first member with all others."""

@@ -1,17 +1,8 @@
 """Random points: the baseline of all other rules."""
 
-from dataclasses import dataclass
-
-from jaxtyping import Float
-from torch import Tensor
-
-from askwise.model import Belief
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule
-from askwise.search import Search
+from askwise.rules.base import Asks, Belief, Points, Rule, Search
 
 
-@dataclass(frozen=True)
 class Random(Rule):
     r"""Ask about points drawn uniformly and independently.
 
@@ -21,12 +12,11 @@ class Random(Rule):
     all whole numbers are equally likely.
     """
 
-    key = "random"
-    title = "Random"
+    key, title = "random", "Random"
     asks = frozenset({Asks.BINARY, Asks.DUEL, Asks.BATCH})
     source = "the baseline of Fauvel & Chalk (2021), section 5"
     cost = "nothing"
 
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """Uniform points for each lane."""
         return search.random(m)

@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass
 
-from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief
 from askwise.numerics import deviation
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule
-from askwise.search import Search
+from askwise.rules.base import Asks, Belief, Points, Rule, Search
 
 
 @dataclass(frozen=True)
@@ -24,13 +20,12 @@ class UpperCredibleBoundF(Rule):
 
     beta: float = 1.0
 
-    key = "ucb_f"
-    title = "UCB in latent space"
+    key, title = "ucb_f", "UCB in latent space"
     asks = frozenset({Asks.BINARY})
     source = "Tesch, Schneider & Choset (2013); Fauvel & Chalk (2021), section 4.1"
     cost = "one search of mean and variance"
 
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The point of highest bound."""
         return search.argmax(belief.predictive.score(self.score))
 

@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass
 
-from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief
 from askwise.numerics import epistemic_deviation, success_probability
-from askwise.rules.asks import Asks
-from askwise.rules.base import Rule
-from askwise.search import Search
+from askwise.rules.base import Asks, Belief, Points, Rule, Search
 
 
 @dataclass(frozen=True)
@@ -24,13 +20,12 @@ class UpperCredibleBoundPhi(Rule):
 
     beta: float = 2.3263478740408408
 
-    key = "ucb_phi"
-    title = "UCB in the space of observations"
+    key, title = "ucb_phi", "UCB in the space of observations"
     asks = frozenset({Asks.BINARY})
     source = "Fauvel & Chalk (2021), section 4.1"
     cost = "one search of mean and variance"
 
-    def ask(self, belief: Belief, m: int, search: Search) -> Float[Tensor, "*lane m d"]:
+    def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The point of highest bound."""
         return search.argmax(belief.predictive.score(self.score))
 

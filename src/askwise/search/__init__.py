@@ -1,8 +1,7 @@
 """Global maximisation of acquisition scores over the unit cube or a domain, for all lanes at once.
 
-`Search` finds the points or groups of highest score; `best_challengers` builds whole batches around a
-champion.  A score is any function of points; one with `with_gradient` (`Differentiable`) is searched
-without autograd.
+`Search` finds the points or groups of highest score; `best_challengers` builds batches around a champion.
+A score is any function of points; one with `with_gradient` (`Differentiable`) is searched without autograd.
 """
 
 from askwise.search.ascent import Differentiable as Differentiable

@@ -22,17 +22,15 @@ _SMALL = 5  # batches up to this size are worth a global search for each member
 class Pairs:
     """Uncertainty about the duels between all members of groups."""
 
-    var: Float[Tensor, "*g m m"]
-    """Variance of the difference of f."""
-    epistemic: Float[Tensor, "*g m m"]
-    """Epistemic variance of the outcome."""
+    var: Float[Tensor, "*g m m"]  # of the difference of f
+    epistemic: Float[Tensor, "*g m m"]  # part of the variance of the outcome
 
     @classmethod
     def of(cls, belief: Belief, x: Float[Tensor, "*g m d"]) -> "Pairs":
         """The pairs of the points of each group."""
         mean, cov = belief.joint(x)
-        own, m = cov.diagonal(dim1=-2, dim2=-1), x.shape[-2]
-        var = (own[..., :, None] + own[..., None, :] - cov - cov.mT).clamp_min(0)
+        alone, m = cov.diagonal(dim1=-2, dim2=-1), x.shape[-2]
+        var = (alone[..., :, None] + alone[..., None, :] - cov - cov.mT).clamp_min(0)
         # nearly all of the work is the epistemic variance, which is symmetric and zero on the diagonal
         one, other = torch.triu_indices(m, m, 1, device=x.device)
         apart = mean.index_select(-1, one) - mean.index_select(-1, other)
@@ -52,22 +50,20 @@ class Pairs:
         return Pairs(taken(self.var), taken(self.epistemic))
 
 
+Total = Callable[[Pairs], Tensor]
+
+
 def best_challengers(
-    belief: Belief,
-    champion: Float[Tensor, "*lane 1 d"],
-    m: int,
-    search: Search,
-    total: Callable[[Pairs], Tensor],
+    belief: Belief, champion: Float[Tensor, "*lane 1 d"], m: int, search: Search, total: Total
 ) -> Float[Tensor, "*lane k d"]:
     """The m - 1 points that together with the champion have the highest ``total``.
 
-    An exchange algorithm builds batches from Sobol points inside and on the faces of the cube; they are then
-    improved in all members at once.
+    An exchange algorithm builds batches from points inside and on the faces of the cube; an ascent in all
+    members improves them.
     """
 
     def score(x: Tensor) -> Tensor:
-        group = torch.cat([champion.expand(*x.shape[:-2], 1, -1), x], -2)
-        return total(Pairs.of(belief, group))
+        return total(Pairs.of(belief, torch.cat([champion.expand(*x.shape[:-2], 1, -1), x], -2)))
 
     if m == 2:  # points [*lane, k, d] are groups of one
         return search.argmax(lambda x: score(x.movedim(-2, 0)[..., None, :]).movedim(0, -1))
@@ -104,7 +100,7 @@ def _sorted(found: Float[Tensor, "*lane k d"]) -> Float[Tensor, "*lane k d"]:
 
 
 def _exchange(
-    belief: Belief, champion: Tensor, m: int, search: Search, total: Callable[[Pairs], Tensor]
+    belief: Belief, champion: Float[Tensor, "*lane 1 d"], m: int, search: Search, total: Total
 ) -> Float[Tensor, "tries *lane k d"]:
     """Batches of candidates that no exchange of one member improves, from several initial batches."""
     lanes, d = champion.shape[:-2], champion.shape[-1]

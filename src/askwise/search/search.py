@@ -1,9 +1,8 @@
 """Global maximisation of a score over the unit cube, for all lanes at once.
 
-Sobol points and warm points (the best queried points and perturbations of them) are scored; the best
-local maxima among them are then improved together by projected BFGS.  In a domain, all points are
-settings: the ascent treats integers as reals, its result is snapped, and steps to neighbouring integers
-and other choices are tried around it.
+Sobol points and warm points (the best queried points and perturbations of them) are scored; projected BFGS
+improves the best local maxima among them.  In a domain, all points are settings: the ascent treats integers
+as reals, its result is snapped, and steps to neighbouring integers and other choices are tried around it.
 """
 
 import functools
@@ -16,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from askwise.model import Belief
-from askwise.numerics import Generators, rand, randn, standardised
+from askwise.numerics import Generators, of_lanes, rand, randn, standardised
 from askwise.search.ascent import VALUE_TOLERANCE, Scored, finite_scores, local_maxima, score_scale
 from askwise.space import Domain
 
@@ -38,14 +37,10 @@ class Search:
 
     lanes: torch.Size
     source: Generators
-    warm: Float[Tensor, "*lane w d"]
-    """Points that may be good starts; at least one per lane."""
-    domain: Domain | None = None
-    """The settings among the points of the cube; None if all are."""
-    cache: "dict[tuple[str, int], tuple[Belief, Tensor]]" = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-    """Results of :meth:`champion` and :meth:`likeliest`, shared by rules and the loop."""
+    warm: Float[Tensor, "*lane w d"]  # points that may be good starts; at least one per lane
+    domain: Domain | None = None  # the settings among the points of the cube; None if all are
+    # results of `champion` and `likeliest`, shared by rules and the loop
+    cache: dict[tuple[str, int], tuple[Belief, Tensor]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Snap the warm points to the domain."""
@@ -102,20 +97,14 @@ class Search:
                 return self._best_group(score, q, extra)
             return self._best_point(score, () if draws is None else (draws,))
 
-    def local_maximum(
-        self, score: Scored, groups: Float[Tensor, "k *lane q d"]
-    ) -> Float[Tensor, "*lane q d"]:
-        """The best group reached by an ascent from these."""
+    def local_maximum(self, score: Scored, groups: Float[Tensor, "k *lane q d"]) -> Tensor:
+        """The best group [*lane, q, d] reached by an ascent from these."""
         with torch.no_grad():
-            scale = score_scale(finite_scores(score(groups).movedim(0, -1)))
-            return self._best_from(score, groups, scale)
+            return self._best_from(score, groups, score_scale(finite_scores(score(groups).movedim(0, -1))))
 
     def select(self, lanes: Int[Tensor, " k"]) -> "Search":
         """The search for some of the lanes."""
-        source = self.source
-        if not isinstance(source, torch.Generator):
-            source = [source[lane] for lane in lanes.tolist()]
-        return Search(lanes.shape, source, self.warm[lanes], self.domain)
+        return Search(lanes.shape, of_lanes(self.source, lanes), self.warm[lanes], self.domain)
 
     def snapped(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
         """The points moved to settings of the domain."""
@@ -152,11 +141,6 @@ class Search:
         return self.domain.uniform(rand(self.source, self.lanes, count, tries, d, like=self.warm))
 
     @property
-    def candidates(self) -> int:
-        """Number of Sobol points that are scored."""
-        return _CANDIDATES * (1 + self._dimensions)
-
-    @property
     def _dimensions(self) -> int:
         """Number of parameters to choose."""
         return self.warm.shape[-1] if self.domain is None else self.domain.dimensions
@@ -171,7 +155,7 @@ class Search:
         d, dimensions = self.warm.shape[-1], self._dimensions
         # a draw of f has many more local maxima than posterior moments, the more so in high dimension
         factor = _DRAW_FACTORS[dimensions > _LOW_DIMENSION] if draws else 1
-        shape, count = (*draws, *self.lanes), factor * self.candidates
+        shape, count = (*draws, *self.lanes), factor * _CANDIDATES * (1 + dimensions)
         if self.domain is None:
             fixed, neighbours = _sobol(count, d, self.warm.device)
         else:
@@ -182,14 +166,12 @@ class Search:
         starts = min(_STARTS * dimensions, len(fixed))
         start = x.gather(-2, _start_indices(values, neighbours, starts)[..., None].expand(*shape, -1, d))
         scale = score_scale(values)
-        if self.domain is None:
-            return _lowest(*local_maxima(score, start[..., None, :], scale))[..., 0, :, :]
-        best, value = self._best_setting(score, start[..., None, :], scale, self.domain.climbs)
+        best, value = self._best_reached(score, start[..., None, :], scale)
         return self._discrete_steps(score, best, value, scale)[..., 0, :, :]
 
     def _best_group(self, score: Scored, q: int, extra: Tensor | None) -> Tensor:
         d = self.warm.shape[-1]
-        fixed, _ = _sobol(self.candidates // q, q * d, self.warm.device)
+        fixed, _ = _sobol(_CANDIDATES * (1 + self._dimensions) // q, q * d, self.warm.device)
         x = self.snapped(fixed.view(-1, *[1] * len(self.lanes), q, d)).expand(-1, *self.lanes, -1, -1)
         values = finite_scores(_in_chunks(score, x, 0).movedim(0, -1))
         best = values.topk(min(_STARTS, len(fixed)), -1).indices.movedim(-1, 0)
@@ -204,16 +186,16 @@ class Search:
         def by_lane(x: Tensor) -> Tensor:
             return score(x.movedim(lanes, 0)).movedim(0, lanes)
 
-        start = groups.movedim(0, lanes)
-        if self.domain is None:
-            return _lowest(*local_maxima(by_lane, start, scale)).squeeze(lanes)
-        return self._best_setting(by_lane, start, scale, self.domain.climbs)[0].squeeze(lanes)
+        return self._best_reached(by_lane, groups.movedim(0, lanes), scale)[0].squeeze(lanes)
 
-    def _best_setting(
-        self, score: Scored, start: Float[Tensor, "*c s q d"], scale: Float[Tensor, "*c 1"], free: Tensor
+    def _best_reached(
+        self, score: Scored, start: Float[Tensor, "*c s q d"], scale: Tensor, free: Tensor | None = None
     ) -> tuple[Float[Tensor, "*c 1 q d"], Float[Tensor, "*c 1"]]:
-        """The best of the starts and the snapped results of an ascent from them, and its score."""
-        options = start
+        """The best result of an ascent, and its score; in a domain the best of starts and snapped results."""
+        if self.domain is None:
+            found, negative = local_maxima(score, start, scale)
+            return _lowest(found, negative), -scale * negative.amin(-1, keepdim=True)
+        free, options = self.domain.climbs if free is None else free, start
         if free.any():
             found, _ = local_maxima(score, start, scale, self.domain, free)
             options = torch.cat([start, self.snapped(found)], -3)
@@ -221,19 +203,16 @@ class Search:
         return _lowest(options, -values), values.amax(-1, keepdim=True)
 
     def _discrete_steps(
-        self,
-        score: Scored,
-        best: Float[Tensor, "*c 1 1 d"],
-        value: Float[Tensor, "*c 1"],
-        scale: Float[Tensor, "*c 1"],
+        self, score: Scored, best: Float[Tensor, "*c 1 1 d"], value: Tensor, scale: Float[Tensor, "*c 1"]
     ) -> Float[Tensor, "*c 1 1 d"]:
         """The best setting after steps in the discrete parameters, while they improve the score."""
-        assert self.domain is not None
+        if self.domain is None:
+            return best
         running = torch.ones_like(value, dtype=torch.bool)
         for _ in range(_DISCRETE_ROUNDS):
             around = self.snapped(self.domain.neighbours(best[..., 0, 0, :]))
             options = torch.cat([best, around[..., None, :]], -3)
-            found, reached = self._best_setting(score, options, scale, ~self.domain.stays)
+            found, reached = self._best_reached(score, options, scale, ~self.domain.stays)
             better = running & (reached > value)
             running = running & (reached > value + VALUE_TOLERANCE * scale)
             best = torch.where(better[..., None, None], found, best)
