@@ -58,7 +58,7 @@ def made(parameters: list, contextual: bool, rows: list, seed: int) -> tuple[Spa
     return space, context, space.domain(context)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(spaces, st.booleans(), rows, st.integers(0, 1000))
 def test_snapped_points_are_settings_and_stay_where_they_are(parameters, contextual, rows, seed):
     space, context, domain = made(parameters, contextual, rows, seed)
@@ -69,7 +69,7 @@ def test_snapped_points_are_settings_and_stay_where_they_are(parameters, context
     found = domain.snapped(x.view(2, 45, -1)).view_as(x)
     assert torch.equal(x, kept)
     assert torch.equal(domain.snapped(found), found)
-    for point in found[::9]:
+    for point in found[::15]:
         params = space.natural(point)
         assert {name: params[name] for name in context} == pytest.approx(context)
         back = space.unit(params)  # which refuses what is no setting
@@ -78,7 +78,7 @@ def test_snapped_points_are_settings_and_stay_where_they_are(parameters, context
         assert torch.equal(back[discrete], point[discrete])
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(spaces, st.booleans(), rows, st.integers(0, 1000))
 def test_neighbours_and_draws_are_settings_once_snapped(parameters, contextual, rows, seed):
     space, _, domain = made(parameters, contextual, rows, seed)
@@ -92,8 +92,8 @@ def test_neighbours_and_draws_are_settings_once_snapped(parameters, contextual, 
     moved = {
         name
         for row in (around != x[:, None]).any(0)
-        for name, own in zip(space.owners, row, strict=True)
-        if own
+        for name, changed in zip(space.owners, row, strict=True)
+        if changed
     }
     assert all(isinstance(space.parameters[name], Integer | Choice) for name in moved)
     for points in (domain.snapped(around), domain.uniform(uniform(7, 5, space.d, seed=seed))):
@@ -154,6 +154,13 @@ def test_a_point_outside_goes_to_the_nearest_real_values():
     assert torch.equal(domain.snapped(x)[:, 2], f64([0, 0, 0.25]))
 
 
+def test_constraints_that_pull_against_each_other_meet_in_their_corner():
+    """Each projection leaves the other constraint, so that one round of them is not enough."""
+    domain = domain_of(Space(a=Real(0, 1), b=Real(0, 1)).where("b <= 0.9 * a", "a <= 0.5"))
+    found = domain.snapped(f64([[0.9, 0.9]]))
+    torch.testing.assert_close(found, f64([[0.5, 0.45]]), rtol=0, atol=1e-6)
+
+
 def test_a_whole_number_too_large_for_any_real_value_is_lowered():
     space = Space(a=Real(0, 1), n=Integer(0, 10)).where("a + n <= 4.5")
     found = domain_of(space).snapped(f64([[0.9, 1.0], [0.9, 0.4]]))
@@ -211,9 +218,9 @@ def test_what_is_shown_satisfies_the_constraints_up_to_rounding(name):
     free, texts = WIDE[name]
     space = free.where(*texts)
     domain = domain_of(space)
-    inside = domain.snapped(uniform(200, space.d, seed=3))
-    nudged = inside + 1e-9 * (uniform(200, space.d, seed=4) - 0.3)  # a little outside, in shares of the range
-    points = domain.snapped(torch.cat([uniform(200, space.d), nudged]))
+    inside = domain.snapped(uniform(20, space.d, seed=3))
+    nudged = inside + 1e-9 * (uniform(20, space.d, seed=4) - 0.3)  # a little outside, in shares of the range
+    points = domain.snapped(torch.cat([uniform(20, space.d), nudged]))
     assert torch.equal(domain.snapped(points), points)
     for point in points:
         params = space.natural(point)
@@ -278,10 +285,10 @@ def shortfalls(space: Space, seeds: range, fine: int) -> list[float]:
     return short
 
 
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("name", ["mixed", "tight", "given", "steps"])
 def test_the_best_setting_is_that_of_a_grid(name):
-    short = shortfalls(SPACES[name], range(3), 51)
-    assert sum(gap < 1e-3 for gap in short) >= 5
+    short = shortfalls(SPACES[name], range(1), 31)
+    assert max(short) < 1e-3
 
 
 @pytest.mark.slow
@@ -319,14 +326,14 @@ def test_a_whole_number_that_rounding_misses_is_found_and_the_rest_follows():
 
 
 def test_a_search_is_no_worse_than_any_of_its_candidates():
-    for name, space in SPACES.items():
-        belief, domain = believed(space, 7)
+    for name in ("mixed", "tight", "given"):
+        belief, domain = believed(SPACES[name], 7)
         search = Search.around(belief, generator(0), domain)
         score = belief.predictive.score(lambda mean, var: (9 * mean).sin() + var)
         found = float(score(search.argmax(score)))
         for points in (search.warm, search.space_filling(128), search.faces(64), search.corners()):
             assert torch.equal(domain.snapped(points), points), name
-        for points in (search.warm, search.space_filling(search.candidates)):
+        for points in (search.warm, search.space_filling(128 * (1 + domain.dimensions))):
             assert float(score(points).max()) <= found + 1e-12
 
 
@@ -403,7 +410,16 @@ def answers(space: Space, n: int, seed: int = 0) -> aw.Data:
     return aw.Data.binary(single, yes) + aw.Data.duels(pairs, won)
 
 
-@pytest.mark.parametrize(("rule", "m"), [pytest.param(*case, id=f"{case[0]}-{case[1]}") for case in CASES])
+def cases(quick: set[str]) -> list:
+    """Every rule and size; all but those few are slow."""
+    named = [(f"{rule.key}-{m}", rule, m) for rule, m in CASES]
+    return [
+        pytest.param(rule, m, id=name, marks=[] if name in quick else pytest.mark.slow)
+        for name, rule, m in named
+    ]
+
+
+@pytest.mark.parametrize(("rule", "m"), cases({"ucb_phi-1", "muc-2", "kss-3"}))
 def test_every_rule_asks_about_different_settings_in_the_context(rule, m):
     context = {"noise": 0.7, "place": "out"}
     domain = HALL.domain(context)
@@ -422,7 +438,7 @@ FEW = Space(c=Choice(["x", "y"]), n=Integer(0, 1))
 
 
 @pytest.mark.parametrize(
-    ("rule", "m"), [pytest.param(*case, id=f"{case[0]}-{case[1]}") for case in CASES if case[1] > 1]
+    ("rule", "m"), [case for case in cases({"muc-2", "kss-2", "kss-3", "random-3"}) if case.values[1] > 1]
 )
 def test_of_four_settings_no_rule_asks_about_one_twice(rule, m):
     asked = next_query(
@@ -501,7 +517,7 @@ def test_both_ends_of_a_whole_number_are_drawn_as_often_as_the_others():
     nothing = aw.Data.binary(torch.zeros(0, space.d).double(), torch.zeros(0))
     belief = aw.infer(nothing, aw.kernel("se"))
     drawn = Search.around(belief, generator(0), domain_of(space)).random(4000)
-    counts = torch.bincount(torch.tensor([space.natural(point)["n"] for point in drawn]), minlength=5)[1:]
+    counts = torch.bincount((3 * drawn[:, 0]).round().long(), minlength=4)
     assert ((counts / 4000 - 0.25).abs() < 0.03).all()
 
 

@@ -154,6 +154,7 @@ def test_values_outside_are_refused(value, log, kind):
 # whole numbers
 
 
+@settings(max_examples=30)
 @given(integers, st.data())
 def test_a_whole_number_is_found_again_exactly(integer, data):
     value = data.draw(st.integers(integer.low, integer.high))
@@ -208,6 +209,7 @@ def test_whole_bounds_that_are_no_floats_are_taken_for_the_nearest():
 # choices and fixed parameters
 
 
+@settings(max_examples=30)
 @given(choices)
 def test_each_value_of_a_choice_has_a_coordinate_of_its_own(choice):
     for index, value in enumerate(choice.values):
@@ -293,6 +295,7 @@ def test_settings_of_the_wrong_type_are_refused(kind, wrong):
 # spaces
 
 
+@settings(max_examples=25)
 @given(spaces, st.integers(0, 1000))
 def test_a_point_of_a_space_is_found_again(space, seed):
     params = space.natural(uniform(space.d, seed=seed))
@@ -308,6 +311,7 @@ def test_a_point_of_a_space_is_found_again(space, seed):
             assert type(again[name]) is type(params[name])
 
 
+@settings(max_examples=25)
 @given(spaces)
 def test_a_space_is_read_back_from_json_and_from_what_it_prints(space):
     again = Space.from_dict(json.loads(json.dumps(space.to_dict(), sort_keys=True)))
@@ -317,6 +321,7 @@ def test_a_space_is_read_back_from_json_and_from_what_it_prints(space):
     assert eval(repr(space), KINDS) == space
 
 
+@settings(max_examples=25)
 @given(spaces)
 def test_each_coordinate_has_an_owner(space):
     assert len(space.owners) == space.d
@@ -461,17 +466,17 @@ NUMBERS = Space(
 )
 def test_a_constraint_means_what_it_says(text):
     space, free = NUMBERS.where(text), NUMBERS
-    told = []
-    for seed in range(200):
+    accepted = []
+    for seed in range(40):
         params = free.natural(uniform(free.d, seed=seed))
         try:
             space.unit(params)
-            told.append(True)
+            accepted.append(True)
         except ValueError as error:
             assert str(error).startswith("params must satisfy")  # noqa: PT017
-            told.append(False)
-        assert told[-1] == eval(text, {}, params)
-    assert {True, False} == set(told)
+            accepted.append(False)
+        assert accepted[-1] == eval(text, {}, params)
+    assert {True, False} == set(accepted)
 
 
 def test_constraints_add_up():
@@ -511,7 +516,7 @@ def test_constraints_that_mean_nothing_are_refused(text, problem):
     assert "; got " in str(refused.value)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     st.lists(st.tuples(*[st.integers(-3, 3)] * 3, st.integers(-6, 6)), min_size=1, max_size=4),
     st.booleans(),
@@ -560,7 +565,7 @@ def test_equalities_are_accepted_and_kept(space, texts):
         narrowed.unit(narrowed.natural(point))
 
 
-def test_told_values_are_checked_as_they_are():
+def test_values_from_users_are_checked_before_rounding():
     """A place between such bounds is known to a few thousandths only."""
     space = Space(a=Real(-1e12, 1e13), b=Real(0, 1)).where("a <= 3")
     space.unit({"a": 3, "b": 0})

@@ -1,11 +1,13 @@
 import contextlib
 import os
 import re
+import shutil
 import sqlite3
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -19,7 +21,7 @@ from askwise.storage.record import json_text
 from askwise.testing import RecordContract, StorageContract
 
 ONE_EXAMPLE_AFTER_ANOTHER = settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -127,6 +129,13 @@ def test_bodies_survive_exactly(record, body, at, question):
         assert (event.number, event.kind, event.question) == (last + 1, "amended", question)
         assert same(event.body, body)
         assert same(event.at, at + 0.0)  # minus zero is no time
+
+
+def test_all_events_come_after_a_negative_number(record):
+    event = record.append("asked", 0, {}, expected=0)
+    assert record.events(after=-1) == record.events(after=0) == [event]
+    record.append("answered", 0, {}, expected=1)
+    assert len(record.events(after=-1)) == 2
 
 
 @given(st.dictionaries(st.text(st.characters()), anything, max_size=4))
@@ -248,6 +257,14 @@ def test_an_upgrade_that_fails_changes_nothing(place, monkeypatch, tmp_path):
     rows(place, "UPDATE events SET at = 0.0")  # still without triggers
 
 
+def test_the_rest_of_an_interrupted_copy_is_replaced(tmp_path, opened):
+    place = f"sqlite:///{tmp_path / 'studies.db'}"
+    make_older(place)
+    (tmp_path / "studies.db.backup.part").write_bytes(b"half of something")
+    assert len(opened(place, "old", None).events()) == 2
+    assert not list(tmp_path.glob("*.part"))
+
+
 def test_a_newer_database_is_refused_and_left_alone(place, opened):
     with closing(open_record(place, "coffee", {})) as record:
         record.append("asked", 0, {}, expected=0)
@@ -275,7 +292,52 @@ def test_a_database_of_something_else_is_refused_and_left_alone(place, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+def test_no_password_is_shown():
+    address = "postgresql://user:secret@host/x?password=hidden"
+    assert storage.shown(address) == "postgresql://user:***@host/x"
+    assert storage.shown("study.db") == "study.db"
+
+
 # ---- SQLite
+
+
+def test_a_read_sees_one_moment(tmp_path, opened):
+    file = tmp_path / "a.db"
+    reader, writer = opened(str(file), "coffee", {}), opened(str(file), "coffee", None)
+
+    def counted(connection: sa.Connection) -> list[int]:
+        count = sa.text("SELECT count(*) FROM events")
+        before = connection.scalar(count)
+        writer.append("asked", 0, {}, expected=0)
+        return [before, connection.scalar(count)]
+
+    assert reader._database.read(counted) == [0, 0]
+    assert len(reader.events()) == 1
+
+
+def test_little_disk_is_reported(tmp_path, monkeypatch, opened):
+    opened(str(tmp_path / "a.db"), "coffee", {})
+    for free, ok in ((100 * 2**20 - 1, False), (100 * 2**20, True)):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        (found,) = (f for f in storage.findings(str(tmp_path / "a.db")) if f.what == "free disk")
+        assert found.ok == ok
+
+
+def test_an_index_that_lost_a_row_is_reported(tmp_path):
+    file = tmp_path / "a.db"
+    open_record(str(file), "coffee", {}).close()
+    index = "name = 'events_asked_once'"
+    with closing(sqlite3.connect(file)) as connection, connection:
+        row = connection.execute(f"SELECT * FROM sqlite_master WHERE {index}").fetchone()
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(f"DELETE FROM sqlite_master WHERE {index}")
+    rows(f"sqlite:///{file}", "INSERT INTO events VALUES (1, 1, 'asked', 0, 0.0, '{}')")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", row)
+    (found,) = (f for f in storage.findings(str(file)) if f.what == "integrity")
+    assert not found.ok
+    assert "events_asked_once" in found.detail
 
 
 @pytest.mark.parametrize("content", [b"hello", b"\x89PNG" + bytes(3000), b"SQLite format 3"])

@@ -79,12 +79,8 @@ class BeliefModel(Model):
         if output_indices is not None:
             self.subset_output(output_indices)
         if observation_noise is not False:
-            raise Refused(
-                "observation_noise",
-                "be False",
-                observation_noise,
-                "Answers are 0 or 1, not f plus noise: ask belief.success_probability for their odds.",
-            )
+            advice = "Answers are 0 or 1, not f plus noise: ask belief.success_probability for their odds."
+            raise Refused("observation_noise", "be False", observation_noise, advice)
         x = X.to(self.datapoints)
         # lazy: a dense covariance would be factorised at once, which fails where points repeat
         mean, cov = self.belief.joint(x)
@@ -124,9 +120,8 @@ class LogMUC(AcquisitionFunction):
     def __init__(self, model: Model, champion: Float[Tensor, "*c d"]) -> None:
         """Look for challengers of ``champion``, [d] or [1, d]."""
         if champion.shape[:-1] not in ((), (1,)):
-            raise Refused(
-                "champion", "be one point, [d] or [1, d]", f"shape {tuple(champion.shape)}", "Give one."
-            )
+            got = f"shape {tuple(champion.shape)}"
+            raise Refused("champion", "be one point, [d] or [1, d]", got, "Give one.")
         super().__init__(model)
         self.rule = MaximallyUncertainChallenge()
         self.champion: Tensor
@@ -136,12 +131,8 @@ class LogMUC(AcquisitionFunction):
     def forward(self, X: Float[Tensor, "*b 1 d"]) -> Float[Tensor, "*c"]:
         """Logarithm of the epistemic variance of each point's duel with the champion."""
         if self.champion.shape[-1] != X.shape[-1]:
-            raise Refused(
-                "champion",
-                f"have the {X.shape[-1]} coordinates of the points",
-                self.champion.shape[-1],
-                "Give a point of the same space.",
-            )
+            expected, got = f"have the {X.shape[-1]} coordinates of the points", self.champion.shape[-1]
+            raise Refused("champion", expected, got, "Give a point of the same space.")
         pair = torch.cat([X, self.champion.to(X).expand_as(X)], -2)
         mean, cov = _moments(self.model, pair)
         var = cov[..., 0, 0] + cov[..., 1, 1] - 2 * cov[..., 0, 1]

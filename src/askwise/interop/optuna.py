@@ -13,7 +13,7 @@ import json
 import secrets
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,12 +32,7 @@ from askwise.study import Answered, Best, Model, Plan, Preference, Situation, Ye
 
 with extra("optuna", "askwise.interop.optuna"):
     from optuna import Study
-    from optuna.distributions import (
-        BaseDistribution,
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
+    from optuna.distributions import BaseDistribution, CategoricalDistribution
     from optuna.samplers import BaseSampler, RandomSampler
     from optuna.search_space import intersection_search_space
     from optuna.study import StudyDirection
@@ -60,9 +55,13 @@ class _Chart:
     distributions: Mapping[str, BaseDistribution]
 
     @functools.cached_property
+    def _axes(self) -> dict[str, Any]:
+        return {name: _axis(kind) for name, kind in self.distributions.items()}
+
+    @functools.cached_property
     def space(self) -> Space:
         """The space, with parameters of the same names."""
-        return Space(**{name: _parameter(kind) for name, kind in self.distributions.items()})
+        return Space(**{name: parameter for name, (parameter, *_) in self._axes.items()})
 
     def setting(self, trial: FrozenTrial) -> Setting | None:
         """The setting of a trial; None if a parameter is missing or outside its range."""
@@ -71,11 +70,18 @@ class _Chart:
             held = {name: kind.to_internal_repr(trial.params[name]) for name, kind in kinds}
         if not all(name in held and kind._contains(held[name]) for name, kind in kinds):
             return None
-        return {name: _numbered(kind, held[name]) for name, kind in kinds}
+        numbers = {name: (held[name] - low) / step for name, (_, low, _, step) in self._axes.items()}
+        reals = [name for name, (parameter, *_) in self._axes.items() if isinstance(parameter, Real)]
+        return {name: number if name in reals else round(number) for name, number in numbers.items()}
+
+    def settings(self, trials: Sequence[FrozenTrial]) -> list[Setting]:
+        """The settings of those trials that have one."""
+        return [setting for trial in trials if (setting := self.setting(trial)) is not None]
 
     def stored(self, setting: Setting) -> dict[str, Any]:
         """A setting in the numbers that Optuna stores."""
-        return {name: _unnumbered(kind, setting[name]) for name, kind in self.distributions.items()}
+        axes = self._axes.items()
+        return {name: min(low + setting[name] * step, high) for name, (_, low, high, step) in axes}
 
     def params(self, setting: Setting) -> dict[str, Any]:
         """A setting in the values that the objective sees."""
@@ -94,9 +100,12 @@ class _Sampler(BaseSampler):
         named = kernel if isinstance(kernel, str) else "matern52"  # the dimension is checked later
         Plan.checked(Space(any=Real(0, 1)), feedback, rule, None, self._seed, named, initial)
 
-    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial | None = None
+    ) -> dict[str, BaseDistribution]:
         """The parameters that all finished trials have in common, and that can vary."""
-        return _common(study)
+        found = intersection_search_space(study.get_trials(deepcopy=False))
+        return {name: kind for name, kind in found.items() if not kind.single()}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -126,7 +135,7 @@ class _Sampler(BaseSampler):
         Its parameters are those that all finished trials have in common and that can vary.
         """
         inner: Study = getattr(study, "_study", study)
-        chart = _Chart(_common(inner))
+        chart = _Chart(self.infer_relative_search_space(inner))
         answers = self._answers(inner, chart) if chart.distributions else ()
         if not answers:
             raise Refused("study", "have answers about parameters that vary", "none", "Ask some first.")
@@ -154,7 +163,7 @@ class BinarySampler(_Sampler):
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
     >>> study = optuna.create_study(direction="maximize", sampler=BinarySampler(seed=1))
-    >>> study.optimize(lambda trial: abs(trial.suggest_float("x", 0, 10) - 7) < 2, n_trials=15)
+    >>> study.optimize(lambda trial: abs(trial.suggest_float("x", 0, 10) - 7) < 2, n_trials=12)
     >>> 5 < study.sampler.best(study).params["x"] < 9
     True
     """
@@ -184,13 +193,12 @@ class BinarySampler(_Sampler):
     def _answers(self, study: Study, chart: _Chart) -> tuple[Answered, ...]:
         wanted = int(study.direction == StudyDirection.MAXIMIZE)
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        told = [(chart.setting(trial), _checked_value(trial, trial.values)) for trial in done]
-        return tuple(
-            Answered((setting,), YesNo(value == wanted)) for setting, value in told if setting is not None
-        )
+        outcomes = [(chart.setting(trial), _checked_value(trial, trial.values)) for trial in done]
+        known = [(setting, value == wanted) for setting, value in outcomes if setting is not None]
+        return tuple(Answered((setting,), YesNo(success)) for setting, success in known)
 
     def _next(self, study: Study, trial: FrozenTrial, chart: _Chart, model: Model) -> Setting | None:
-        waiting = tuple(json.dumps([setting]) for setting in _running(study, trial, chart))
+        waiting = tuple(json.dumps([setting]) for setting in chart.settings(_running(study, trial)))
         situation = Situation(trial.number, self._answers(study, chart), waiting)
         ((setting,), _) = next_question(model, situation)
         return setting
@@ -220,25 +228,39 @@ class PreferentialSampler(_Sampler):
 
     def _answers(self, study: Study, chart: _Chart) -> tuple[Answered, ...]:
         pairs = _preferential(study).get_preferences(deepcopy=False)
-        # storages return them in any order; the later of the two trials tells when they were compared
-        pairs.sort(
-            key=lambda pair: (max(t.number for t in pair), min(t.number for t in pair), pair[0].number)
-        )
-        duels = [(chart.setting(better), chart.setting(worse)) for better, worse in pairs]
-        return tuple(
-            Answered((better, worse), Preference(0))
-            for better, worse in duels
-            if better is not None and worse is not None
-        )
+        # storages return them in any order; the later of the two trials says when they were compared
+        pairs.sort(key=lambda pair: (*sorted((t.number for t in pair), reverse=True), pair[0].number))
+        duels = [chart.settings(pair) for pair in pairs]
+        return tuple(Answered(tuple(duel), Preference(0)) for duel in duels if len(duel) == 2)
 
     def _next(self, study: Study, trial: FrozenTrial, chart: _Chart, model: Model) -> Setting | None:
         answers = self._answers(study, chart)
         if len(answers) < max(1, model.plan.initial):
             return None
-        unbeaten = [chart.setting(other) for other in _preferential(study).best_trials]
-        champions = [setting for setting in unbeaten if setting is not None]
+        belief, space = model.belief(answers), model.plan.space
+        domain = space.domain()
         source = functools.partial(generator, "askwise optuna", self._seed, trial.number)
-        return _challenger(model, answers, champions, _running(study, trial, chart), source)
+        unbeaten = chart.settings(_preferential(study).best_trials)
+        if unbeaten:
+            places = model.points(unbeaten)
+            champion = places[belief.mean(places).argmax()][None]
+        else:
+            champion = Search.around(belief, source(), domain).champion(belief)
+        running = chart.settings(_running(study, trial))
+        others = model.points(running) if running else champion[:0]
+        duels = Data.duels(torch.stack([others, champion.expand_as(others)], -2), torch.ones(len(others)))
+
+        def choose(expected: Belief) -> Tensor:
+            around = Search.around(expected, source(), domain)
+            search = _Defended(around.lanes, around.source, around.warm, domain, champion)
+            with torch.no_grad():
+                return model.plan.rule.ask(expected, 2, search)[-1]
+
+        def is_new(found: Tensor) -> bool:
+            return bool(((torch.cat([champion, others]) - found).abs().amax(-1) > _SAME).all())
+
+        found, new = away_from_pending(belief, duels, choose, is_new, _WEIGHTS)
+        return space.natural(found) if new else None
 
 
 @dataclass(frozen=True)
@@ -249,41 +271,6 @@ class _Defended(Search):
 
     def champion(self, belief: Belief) -> Float[Tensor, "1 d"]:
         return super().champion(belief) if self.holder is None else self.holder
-
-
-def _challenger(
-    model: Model,
-    answers: tuple[Answered, ...],
-    unbeaten: Sequence[Setting],
-    running: Sequence[Setting],
-    source: Callable[[], torch.Generator],
-) -> Setting | None:
-    """The rule's challenger of the champion; None if it finds no new one."""
-    plan, belief, domain = model.plan, model.belief(answers), model.plan.space.domain()
-    if unbeaten:
-        places = model.points(unbeaten)
-        champion = places[belief.mean(places).argmax()][None]
-    else:
-        champion = Search.around(belief, source(), domain).champion(belief)
-    others = model.points(running) if running else champion[:0]
-    duels = Data.duels(torch.stack([others, champion.expand_as(others)], -2), torch.ones(len(others)))
-
-    def choose(expected: Belief) -> Tensor:
-        around = Search.around(expected, source(), domain)
-        search = _Defended(around.lanes, around.source, around.warm, domain, champion)
-        with torch.no_grad():
-            return plan.rule.ask(expected, 2, search)[-1]
-
-    def is_new(found: Tensor) -> bool:
-        return bool(((torch.cat([champion, others]) - found).abs().amax(-1) > _SAME).all())
-
-    found, new = away_from_pending(belief, duels, choose, is_new, _WEIGHTS)
-    return plan.space.natural(found) if new else None
-
-
-def _common(study: Study) -> dict[str, BaseDistribution]:
-    found = intersection_search_space(study.get_trials(deepcopy=False))
-    return {name: kind for name, kind in found.items() if not kind.single()}
 
 
 @functools.lru_cache(maxsize=8)
@@ -297,51 +284,23 @@ def _preferential(study: Study) -> "PreferentialStudy":
     return PreferentialStudy(study)
 
 
-def _running(study: Study, trial: FrozenTrial, chart: _Chart) -> list[Setting]:
-    """Settings of the other unfinished trials."""
+def _running(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
+    """The other unfinished trials."""
     others = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-    settings = [chart.setting(other) for other in others if other.number != trial.number]
-    return [setting for setting in settings if setting is not None]
+    return [other for other in others if other.number != trial.number]
 
 
 def _checked_value(trial: FrozenTrial, values: Sequence[float] | None) -> int:
     if values is None or len(values) != 1 or values[0] not in (0, 1):
-        raise Refused(
-            f"objective of trial {trial.number}",
-            "be 0 or 1",
-            values,
-            "Return True or False from it, and start a new study: this one keeps the value.",
-        )
+        advice = "Return True or False from it, and start a new study: this one keeps the value."
+        raise Refused(f"objective of trial {trial.number}", "be 0 or 1", values, advice)
     return int(values[0])
 
 
-def _parameter(kind: BaseDistribution) -> Real | Integer | Choice:
+def _axis(kind: Any) -> tuple[Real | Integer | Choice, Any, Any, Any]:
+    """Our parameter for one of Optuna's; first, last and step of the numbers that Optuna stores."""
     if isinstance(kind, CategoricalDistribution):
-        return Choice(range(len(kind.choices)))
-    if isinstance(kind, FloatDistribution) and kind.step is None:
-        return Real(kind.low, kind.high, kind.log)
-    if isinstance(kind, IntDistribution) and kind.log:
-        return Integer(kind.low, kind.high, True)
-    low, high, step = _grid(kind)
-    return Integer(0, round((high - low) / step))
-
-
-def _grid(kind: Any) -> tuple[Any, Any, Any]:
-    """First and last number that Optuna stores for a parameter with steps, and the step."""
-    if isinstance(kind, CategoricalDistribution):
-        return 0, len(kind.choices) - 1, 1
-    return 0 if kind.log else kind.low, kind.high, kind.step  # logarithmic ones are not renumbered
-
-
-def _numbered(kind: BaseDistribution, stored: float | int) -> float | int:
-    if isinstance(kind, FloatDistribution) and kind.step is None:
-        return stored
-    low, _, step = _grid(kind)
-    return round((stored - low) / step)
-
-
-def _unnumbered(kind: BaseDistribution, counted: float | int) -> float | int:
-    if isinstance(kind, FloatDistribution) and kind.step is None:
-        return counted
-    low, high, step = _grid(kind)
-    return min(low + counted * step, high)
+        return Choice(range(len(kind.choices))), 0, len(kind.choices) - 1, 1
+    if kind.step is None or kind.log:  # these are not renumbered
+        return (Real if kind.step is None else Integer)(kind.low, kind.high, kind.log), 0, kind.high, 1
+    return Integer(0, round((kind.high - kind.low) / kind.step)), kind.low, kind.high, kind.step

@@ -5,24 +5,28 @@ import math
 import sys
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
+from jaxtyping import Float
 from scipy.optimize import Bounds, LinearConstraint, milp
+from torch import Tensor
 
 from askwise.errors import Refused
+from askwise.space.domain import Domain
 
+NEARLY = 1e-8
+"""Relative violation of a constraint that is allowed in settings from users."""
 _FORM = "Write 'attack + 2 * release <= 10', say."
 _ROUNDING = 4 * sys.float_info.epsilon
+_TRIED = 4096  # Sobol points tried before linear programming looks for a feasible setting
 _THIN = 1e-7  # what the solver treats as zero
 
 
-@dataclass(frozen=True)
-class HalfSpace:
-    """A weighted sum of parameters in natural units is at most ``bound``."""
-
-    weights: Mapping[str, float]
-    bound: float
+HalfSpace = tuple[dict[str, float], float]
+"""Weights by parameter and a bound: the weighted sum in natural units is at most the bound."""
+_Sum = dict[str, float]  # weights by name; the constant has no name
 
 
 def parsed(text: str, known: Mapping[str, float | int | None]) -> list[HalfSpace]:
@@ -37,9 +41,11 @@ def parsed(text: str, known: Mapping[str, float | int | None]) -> list[HalfSpace
         raise Refused("constraint", "be a comparison", repr(text), _FORM) from None
     if not isinstance(tree, ast.Compare) or not all(isinstance(op, ast.LtE | ast.GtE) for op in tree.ops):
         raise Refused("constraint", "compare by <= or >=", repr(text), _FORM)
-    names = {unicodedata.normalize("NFKC", name): name for name in known}  # as Python reads them
-    reader = _Reader(text, names, known)
-    sides = [reader.sum_of(side) for side in (tree.left, *tree.comparators)]
+    infinite = Refused("constraint", "have finite numbers", repr(text), "Give smaller ones.")
+    try:
+        sides = [_Reader(text, known).sum_of(side) for side in (tree.left, *tree.comparators)]
+    except OverflowError:
+        raise infinite from None
     found = []
     for op, left, right in zip(tree.ops, sides, sides[1:], strict=False):
         less, more = (left, right) if isinstance(op, ast.LtE) else (right, left)
@@ -47,25 +53,21 @@ def parsed(text: str, known: Mapping[str, float | int | None]) -> list[HalfSpace
         bound = -difference.pop("", 0.0)
         weights = {name: weight for name, weight in difference.items() if weight != 0}
         if not all(math.isfinite(number) for number in (bound, *weights.values())):
-            raise Refused("constraint", "have finite numbers", repr(text), "Give smaller ones.")
-        found.append(HalfSpace(weights, bound))
+            raise infinite
+        found.append((weights, bound))
     return found
-
-
-_Sum = dict[str, float]  # weights by name; the constant has no name
 
 
 @dataclass(frozen=True)
 class _Reader:
     text: str
-    names: Mapping[str, str]
     known: Mapping[str, float | int | None]
 
     def sum_of(self, node: ast.expr) -> _Sum:
         """The weights of an expression."""
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                return {"": self._number(value)}
+                return {"": float(value)}
             case ast.Name(id=name):
                 return self._parameter(name)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as op, operand=operand):
@@ -86,30 +88,16 @@ class _Reader:
             raise self._refused("a division by zero")
         return {name: weight / factor if divided else weight * factor for name, weight in left.items()}
 
-    def _parameter(self, name: str) -> _Sum:
-        if name not in self.names:
-            known = ", ".join(self.known) or "none"
-            raise Refused(
-                "constraint",
-                f"name numeric parameters ({known})",
-                f"{name!r} in {self.text!r}",
-                "Choose one of them.",
-            )
-        value = self.known[self.names[name]]
-        return {self.names[name]: 1.0} if value is None else {"": self._number(value)}
+    def _parameter(self, read: str) -> _Sum:
+        for name, value in self.known.items():
+            if unicodedata.normalize("NFKC", name) == read:  # as Python reads it
+                return {name: 1.0} if value is None else {"": float(value)}
+        known, got = ", ".join(self.known) or "none", f"{read!r} in {self.text!r}"
+        raise Refused("constraint", f"name numeric parameters ({known})", got, "Choose one of them.")
 
-    def _number(self, value: float | int) -> float:
-        try:
-            return float(value)
-        except OverflowError:
-            raise Refused(
-                "constraint", "have finite numbers", repr(self.text), "Give smaller ones."
-            ) from None
-
-    def _refused(self, part: str) -> ValueError:
-        return Refused(
-            "constraint", "be a sum of parameters times numbers", f"{part} in {self.text!r}", _FORM
-        )
+    def _refused(self, part: str) -> Refused:
+        got = f"{part} in {self.text!r}"
+        return Refused("constraint", "be a sum of parameters times numbers", got, _FORM)
 
 
 def _added(one: _Sum, other: _Sum, factor: float) -> _Sum:
@@ -122,23 +110,48 @@ def _total(one: float, other: float) -> float:
     return 0.0 if abs(total) < _ROUNDING * (abs(one) + abs(other)) else total
 
 
-def inner_setting(
-    rows: np.ndarray, bounds: np.ndarray, low: np.ndarray, high: np.ndarray, whole: np.ndarray
-) -> np.ndarray | None:
-    """A point deep inside ``rows @ x <= bounds``, whole where ``whole`` says; None if nothing is inside.
-
-    Exact up to the solver's tolerance.  ``low`` and ``high`` bound the variables.
-    """
-    count = len(low)
-    # the last variable is the distance to the nearest constraint, for rows of unit length
-    deeper = np.hstack([rows, np.ones((len(rows), 1))])
-    found = milp(
-        c=np.append(np.zeros(count), -1.0),
-        integrality=np.append(whole.astype(int), 0),
-        bounds=Bounds(np.append(low, -_THIN), np.append(high, 1.0)),
-        constraints=LinearConstraint(deeper, -np.inf, bounds),
-    )
-    if found.x is None:
+def narrowed(domain: Domain, weights: Float[Tensor, "c d"], limits: Float[Tensor, " c"]) -> Domain | None:
+    """The domain with constraints on weighted sums of natural values; None if it is empty."""
+    always = (torch.where(domain.given.isnan(), weights, 0.0) == 0).all(-1)  # on the context alone
+    context = replace(domain, weights=weights[always], limits=limits[always])
+    if not context.feasible(domain.given.nan_to_num(0.0), NEARLY):
         return None
-    inside: np.ndarray = np.clip(np.where(whole, np.round(found.x[:count]), found.x[:count]), low, high)
-    return inside
+    domain = replace(domain, weights=weights[~always], limits=limits[~always])
+    if not domain.constrained:
+        return domain
+    points = torch.quasirandom.SobolEngine(domain.d, scramble=True, seed=0).draw(_TRIED, dtype=torch.float64)
+    points = domain.rounded(points)
+    depth = torch.where(domain.feasible(points), -domain.violations(points).amax(-1), 0.0)
+    return replace(domain, anchor=points[depth.argmax()]) if depth.max() > 0 else _solved(domain)
+
+
+def _solved(domain: Domain) -> Domain | None:
+    """The domain with an anchor found by linear programming; None if nothing is feasible."""
+    width = domain.high - domain.low
+    # the solver wants whole numbers of steps; the others as shares of their range
+    whole, step = domain.stepped, torch.where(domain.stepped, domain.step, 1.0)
+    start = torch.where(whole, (domain.low / step).round(), 0.0)
+    scale = torch.where(whole, (width / step).round(), 1.0)
+    rows = domain.rows / scale
+    low, high = (start + scale * domain.shares(domain.given.nan_to_num(end)) for end in (0.0, 1.0))
+    bounds = domain.bounds + rows @ start
+    # the solver treats tiny weights as zero: with very many steps they must not be normalised
+    for unit in (torch.ones_like(bounds), rows.abs().amax(-1)):
+        # the last variable is the distance to the nearest constraint, for rows of unit length
+        deeper = torch.cat([rows / unit[:, None], torch.ones_like(unit)[:, None]], -1)
+        found = milp(
+            c=np.append(np.zeros(domain.d), -1.0),
+            integrality=np.append(whole.numpy().astype(int), 0),
+            bounds=Bounds(np.append(low.numpy(), -_THIN), np.append(high.numpy(), 1.0)),
+            constraints=LinearConstraint(deeper.numpy(), -np.inf, (bounds / unit).numpy()),
+        )
+        if found.x is None:
+            continue
+        solved = torch.from_numpy(found.x[:-1])
+        solved = torch.where(whole, solved.round(), solved).clamp(low, high)
+        value = domain.low + (solved - start) / scale * width
+        # the solver is not exact; any value of a choice will do, since it is not constrained
+        anchor = domain.projected(domain.rounded(domain.placed(value))[None])[0]
+        if domain.feasible(anchor):
+            return replace(domain, anchor=anchor)
+    return None

@@ -21,49 +21,69 @@ _AIM = 1e-12  # tighter than the tolerance, so that another summation order does
 _STALLED = 1e-14  # relative change of a value below which a projection has stalled
 
 
-def rounded(
-    place: Float[Tensor, "*b"],
-    low: Float[Tensor, "*c"],
-    high: Float[Tensor, "*c"],
-    log: Bool[Tensor, "*c"],
-    step: Float[Tensor, "*c"],
-) -> Float[Tensor, "*b"]:
-    """Value ``low + k * step`` of a place between 0 and 1, both ends included.
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """Natural values of places between 0 and 1."""
 
-    All values have equal shares of the unit interval; with ``log``, the places to which they are nearest.
-    """
-    steps = ((high - low) / step).round()
-    cell = torch.where(steps < _EQUAL_CELLS, (place * (steps + 1)).floor(), (place * steps).round())
-    value = low + cell * step
-    if log.any():
-        rest = low.remainder(step)  # of the lowest value: the others have it too
-        nearest = rest + ((_natural(place, low, high, log) - rest) / step).round() * step
-        value = torch.where(log, nearest, value)
-    return value.clamp(low, high)
+    low: Float[Tensor, "*c"]
+    high: Float[Tensor, "*c"]
+    """Natural bounds; 0 and 1 for one-hot coordinates."""
+    log: Bool[Tensor, "*c"]
+    """Whether ratios count, not differences."""
+    step: Float[Tensor, "*c"]
+    """Natural distance between neighbouring values; zero where every value is allowed."""
 
+    @functools.cached_property
+    def stepped(self) -> Bool[Tensor, "*c"]:
+        """Coordinates with steps."""
+        return self.step > 0
 
-def placed(
-    value: Float[Tensor, "*b"], low: Float[Tensor, "*c"], high: Float[Tensor, "*c"], log: Bool[Tensor, "*c"]
-) -> Float[Tensor, "*b"]:
-    """Place between 0 and 1 of a natural value."""
-    place = (value - low) / (high - low)
-    if log.any():
-        bottom, ratio = _logarithms(low, high, log)
-        in_ratio = (torch.where(log, value, 1.0).log() - bottom) / ratio
-        place = torch.where(log & (value > low) & (value < high), in_ratio, place)
-    return place.clamp(0, 1)
+    @functools.cached_property
+    def _grid(self) -> Float[Tensor, "*c"]:
+        """The step, and one where there is none."""
+        return torch.where(self.stepped, self.step, 1.0)
+
+    def on_grid(self, place: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+        """Value ``low + k * step`` of a place, both ends included.
+
+        All values have equal shares of the unit interval; with ``log``, the places to which they are nearest.
+        """
+        low, step = self.low, self._grid
+        steps = ((self.high - low) / step).round()
+        cell = torch.where(steps < _EQUAL_CELLS, (place * (steps + 1)).floor(), (place * steps).round())
+        value = low + cell * step
+        if self.log.any():
+            rest = low.remainder(step)  # of the lowest value: the others have it too
+            nearest = rest + ((self.by_ratio(place) - rest) / step).round() * step
+            value = torch.where(self.log, nearest, value)
+        return value.clamp(low, self.high)
+
+    def placed(self, value: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+        """Place between 0 and 1 of a natural value."""
+        place = (value - self.low) / (self.high - self.low)
+        if self.log.any():
+            bottom, ratio = self._logarithms
+            in_ratio = (torch.where(self.log, value, 1.0).log() - bottom) / ratio
+            place = torch.where(self.log & (value > self.low) & (value < self.high), in_ratio, place)
+        return place.clamp(0, 1)
+
+    def by_ratio(self, place: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+        """Natural values of logarithmic coordinates, both ends exact; arbitrary for the others."""
+        bottom, ratio = self._logarithms
+        value = (bottom + place * ratio).exp()
+        return torch.where(place <= 0, self.low, torch.where(place >= 1, self.high, value))
+
+    @functools.cached_property
+    def _logarithms(self) -> tuple[Tensor, Tensor]:
+        """Logarithms of the lower bound and of the ratio of bounds; arbitrary where not logarithmic."""
+        bottom = torch.where(self.log, self.low, 1.0).log()
+        return bottom, torch.where(self.log, self.high, 2.0).log() - bottom
 
 
 @dataclass(frozen=True, eq=False)
-class Domain:
-    """The settings among the points of the unit cube, for one context."""
+class Domain(Scale):
+    """The settings among the points of the unit cube, for one context; one scale for each coordinate."""
 
-    low: Float[Tensor, " d"]
-    high: Float[Tensor, " d"]
-    """Natural bounds of each coordinate; 0 and 1 for one-hot coordinates."""
-    log: Bool[Tensor, " d"]
-    step: Float[Tensor, " d"]
-    """Natural distance between neighbouring values; zero where every value is allowed."""
     choices: Sequence[tuple[int, int]]
     """Slices of one-hot coordinates: first, and one past the last."""
     given: Float[Tensor, " d"]
@@ -78,16 +98,6 @@ class Domain:
     def d(self) -> int:
         """Number of coordinates."""
         return len(self.low)
-
-    @functools.cached_property
-    def stepped(self) -> Bool[Tensor, " d"]:
-        """Coordinates with steps."""
-        return self.step > 0
-
-    @functools.cached_property
-    def _axes(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Low, high, log and step of each coordinate; steps of one where there are none."""
-        return self.low, self.high, self.log, torch.where(self.stepped, self.step, 1.0)
 
     @functools.cached_property
     def one_hot(self) -> Bool[Tensor, " d"]:
@@ -164,7 +174,11 @@ class Domain:
             return x
         bad = ~self.feasible(x)
         if bad.any():
-            x[bad] = self._made_feasible(x[bad])
+            moved = self.projected(x[bad])
+            still = ~self.feasible(moved)
+            if still.any():
+                moved[still] = self._towards_anchor(moved[still])
+            x[bad] = moved
         return x
 
     def feasible(self, x: Float[Tensor, "*b d"], tolerance: float = _TOLERANCE) -> Bool[Tensor, "*b"]:
@@ -188,29 +202,27 @@ class Domain:
         """Natural values, steps rounded."""
         value = torch.where(x >= 1, self.high, self.low + x * (self.high - self.low))
         if self.log.any():
-            value = torch.where(self.log, _natural(x, self.low, self.high, self.log), value)
+            value = torch.where(self.log, self.by_ratio(x), value)
         if self.stepped.any():
-            value = torch.where(self.stepped, rounded(x, *self._axes), value)
+            value = torch.where(self.stepped, self.on_grid(x), value)
         return value.clamp(self.low, self.high)
 
-    def depth(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b"]:
-        """Distance to the nearest constraint in shares; negative outside."""
-        return -self._violations(self.shares(x)).amax(-1)
+    def violations(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b c"]:
+        """Distance to each constraint in shares; negative inside."""
+        return self.shares(x) @ self.rows.mT - self.bounds
 
     def shares(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
         """Natural values rescaled to [0, 1]."""
         if not self.log.any():
             return x
-        natural = _natural(x, self.low, self.high, self.log)
-        return torch.where(self.log, (natural - self.low) / (self.high - self.low), x)
+        return torch.where(self.log, (self.by_ratio(x) - self.low) / (self.high - self.low), x)
 
     def excess(self, x: Float[Tensor, "*b d"]) -> tuple[Float[Tensor, "*b"], Float[Tensor, "*b d"]]:
         """Sum of squared constraint violations, and its gradient."""
-        over = self._violations(self.shares(x)).clamp_min(0)
+        over = self.violations(x).clamp_min(0)
         slope = 2 * over @ self.rows
         if self.log.any():
-            _, ratio = _logarithms(self.low, self.high, self.log)
-            steepness = _natural(x, self.low, self.high, self.log) * ratio / (self.high - self.low)
+            steepness = self.by_ratio(x) * self._logarithms[1] / (self.high - self.low)
             slope = torch.where(self.log, slope * steepness, slope)
         return over.square().sum(-1), slope
 
@@ -221,12 +233,11 @@ class Domain:
         """
         variants = []
         for column in (self.stepped & ~self.held).nonzero()[:, 0].tolist():
-            low, high, log, step = (part[column] for part in self._axes)
-            value = rounded(x[..., column], low, high, log, step)
-            for way in (-1, 1):
-                variant = x.clone()
-                variant[..., column] = placed((value + way * step).clamp(low, high), low, high, log)
-                variants.append(variant)
+            scale, variant = self._scale(column), x.clone()
+            value = scale.on_grid(x[..., column])
+            for way in (-scale.step, scale.step):
+                variant[..., column] = scale.placed((value + way).clamp(scale.low, scale.high))
+                variants.append(variant.clone())
         for first, end in self.choices:
             for shift in range(1, end - first) if self.given[first].isnan() else ():
                 variant = x.clone()
@@ -245,7 +256,7 @@ class Domain:
 
     def settings(self, most: int) -> Float[Tensor, "s d"] | None:
         """All settings, if no parameter is continuous and there are at most ``most``."""
-        steps = ((self.high - self.low) / self._axes[-1]).round()
+        steps = ((self.high - self.low) / self._grid).round()
         counts = torch.where(self.stepped & ~self.held, steps + 1, 1).long().tolist()
         free = [(first, end) for first, end in self.choices if self.given[first].isnan()]
         total = math.prod(counts) * math.prod(end - first for first, end in free)
@@ -253,10 +264,11 @@ class Domain:
             return None
         points = self.anchor[None]
         for column in [column for column, count in enumerate(counts) if count > 1]:
-            low, high, log, step = (part[column] for part in self._axes)
-            values = torch.arange(counts[column], dtype=points.dtype, device=points.device) * step + low
-            points = points.repeat_interleave(len(values), 0)
-            points[:, column] = placed(values, low, high, log).repeat(len(points) // len(values))
+            scale = self._scale(column)
+            values = torch.arange(counts[column], dtype=points.dtype, device=points.device)
+            places = scale.placed(values * scale.step + scale.low)
+            points = points.repeat_interleave(len(places), 0)
+            points[:, column] = places.repeat(len(points) // len(places))
         for first, end in free:
             eye = torch.eye(end - first, dtype=points.dtype, device=points.device)
             points = points.repeat_interleave(len(eye), 0)
@@ -267,14 +279,14 @@ class Domain:
         """Context set, steps rounded, one value of each choice; constraints are ignored."""
         x = torch.where(self.given.isnan(), x.clamp(0, 1), self.given)
         if self.stepped.any():
-            x = torch.where(self.stepped, placed(rounded(x, *self._axes), *self._axes[:3]), x)
+            x = torch.where(self.stepped, self.placed(self.on_grid(x)), x)
         for first, end in self.choices:
             winner = x[..., first:end].argmax(-1, keepdim=True)
             x[..., first:end] = torch.zeros_like(x[..., first:end]).scatter_(-1, winner, 1.0)
         return x
 
-    def _violations(self, shares: Tensor) -> Tensor:
-        return shares @ self.rows.mT - self.bounds
+    def _scale(self, column: int) -> Scale:
+        return Scale(self.low[column], self.high[column], self.log[column], self.step[column])
 
     def projected(self, x: Float[Tensor, "r d"]) -> Float[Tensor, "r d"]:
         """Cyclic projection of the continuous coordinates, until feasible or stalled."""
@@ -293,14 +305,7 @@ class Domain:
             moving = moving[((now - before).abs() > _STALLED * before.abs()).any(-1)]
             if not len(moving):
                 break
-        return torch.where(rows.any(0), placed(values, self.low, self.high, self.log), x)
-
-    def _made_feasible(self, x: Float[Tensor, "r d"]) -> Float[Tensor, "r d"]:
-        x = self.projected(x)
-        bad = ~self.feasible(x)
-        if bad.any():
-            x[bad] = self._towards_anchor(x[bad])
-        return x
+        return torch.where(rows.any(0), self.placed(values), x)
 
     def _towards_anchor(self, x: Float[Tensor, "r d"]) -> Float[Tensor, "r d"]:
         """Feasible settings between the anchor and these points, as near to them as bisection finds."""
@@ -314,16 +319,3 @@ class Domain:
             best = torch.where(good, trial, best)
             near, far = torch.where(good, middle, near), torch.where(good, far, middle)
         return best
-
-
-def _natural(place: Tensor, low: Tensor, high: Tensor, log: Tensor) -> Tensor:
-    """Natural values of logarithmic coordinates, both ends exact; arbitrary for the others."""
-    bottom, ratio = _logarithms(low, high, log)
-    value = (bottom + place * ratio).exp()
-    return torch.where(place <= 0, low, torch.where(place >= 1, high, value))
-
-
-def _logarithms(low: Tensor, high: Tensor, log: Tensor) -> tuple[Tensor, Tensor]:
-    """Logarithms of the lower bound and of the ratio of bounds; arbitrary where not logarithmic."""
-    bottom = torch.where(log, low, 1.0).log()
-    return bottom, torch.where(log, high, 2.0).log() - bottom

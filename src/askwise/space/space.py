@@ -12,13 +12,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from askwise.errors import Refused, WrongType
-from askwise.space.constraints import HalfSpace, inner_setting, parsed
-from askwise.space.domain import Domain, placed
-from askwise.space.parameters import KINDS, Parameter, Value
+from askwise.space.constraints import NEARLY, HalfSpace, narrowed, parsed
+from askwise.space.domain import Domain
+from askwise.space.parameters.base import KINDS, Coordinate, Parameter, Value
 
-_TRIED = 4096  # Sobol points tried before linear programming looks for a feasible setting
 _CACHED = 32  # contexts
-_NEARLY = 1e-8  # relative violation of a constraint that is allowed in settings from users
 
 
 class Space:
@@ -37,46 +35,34 @@ class Space:
         for name, parameter in parameters.items():
             if not isinstance(parameter, Parameter):
                 *others, last = (kind.__name__ for kind in KINDS.values())
-                raise WrongType(
-                    f"parameter {name}",
-                    f"be a {', '.join(others)} or {last}",
-                    repr(parameter),
-                    f"Write {name}=Real(low, high).",
-                )
+                what, expected = f"parameter {name}", f"be a {', '.join(others)} or {last}"
+                raise WrongType(what, expected, repr(parameter), f"Write {name}=Real(low, high).")
         if all(parameter.context or not parameter.width for parameter in parameters.values()):
-            raise Refused(
-                "space",
-                "have at least one parameter to choose",
-                ", ".join(parameters) or "none",
-                "Add one, e.g. gain=Real(0, 10).",
-            )
+            got, advice = ", ".join(parameters) or "none", "Add one, e.g. gain=Real(0, 10)."
+            raise Refused("space", "have at least one parameter to choose", got, advice)
         self.parameters: Mapping[str, Parameter] = dict(parameters)
         self.constraints: tuple[str, ...] = ()
         self._half_spaces: list[HalfSpace] = []
+        self._free_domain: Domain | None = None  # without a context, where there are constraints
         self._domains: dict[object, Domain] = {}
 
     def where(self, *constraints: str) -> "Space":
         """The same space with linear constraints in natural units, e.g. ``"attack + 2 * release <= 10"``."""
-        known = {
-            name: None if parameter.width else parameter.natural([])
-            for name, parameter in self.parameters.items()
-            if parameter.numeric
-        }
+        numbers = {name: parameter for name, parameter in self.parameters.items() if parameter.numeric}
+        known = {name: None if kind.width else kind.natural([]) for name, kind in numbers.items()}
         for text in constraints:
             if not isinstance(text, str):
                 raise WrongType("constraint", "be a text", repr(text), "Write 'gain + bands <= 12', say.")
-        narrowed = Space(**self.parameters)
-        narrowed.constraints = (*self.constraints, *(text.strip() for text in constraints))
+        narrow = Space(**self.parameters)
+        narrow.constraints = (*self.constraints, *(text.strip() for text in constraints))
         more = [half for text in constraints for half in parsed(text, known)]  # type: ignore[arg-type]
-        narrowed._half_spaces = [*self._half_spaces, *more]
-        if narrowed._half_spaces and narrowed._anchored({}) is None:
-            raise Refused(
-                "constraints",
-                "leave at least one setting",
-                " and ".join(map(repr, narrowed.constraints)),
-                "Loosen one of them.",
-            )
-        return narrowed
+        narrow._half_spaces = [*self._half_spaces, *more]
+        if narrow._half_spaces:
+            narrow._free_domain = narrow._anchored({})
+            if narrow._free_domain is None:
+                got = " and ".join(map(repr, narrow.constraints))
+                raise Refused("constraints", "leave at least one setting", got, "Loosen one of them.")
+        return narrow
 
     @property
     def d(self) -> int:
@@ -96,56 +82,37 @@ class Space:
     def natural(self, point: Float[Tensor, " d"]) -> dict[str, Value]:
         """The setting at a point of the unit cube."""
         if point.shape != (self.d,):
-            raise Refused(
-                "point",
-                f"have {self.d} coordinates",
-                f"shape {tuple(point.shape)}",
-                "Give one for each number and each value of a choice.",
-            )
-        places = iter(point.tolist())
-        return {
-            name: parameter.natural([next(places) for _ in range(parameter.width)])
-            for name, parameter in self.parameters.items()
-        }
+            advice = "Give one for each number and each value of a choice."
+            raise Refused("point", f"have {self.d} coordinates", f"shape {tuple(point.shape)}", advice)
+        places, items = iter(point.tolist()), self.parameters.items()
+        return {name: kind.natural([next(places) for _ in range(kind.width)]) for name, kind in items}
 
     def unit(self, params: Mapping[str, Value]) -> Float[Tensor, " d"]:
         """The point of the unit cube for a setting; fixed parameters may be left out."""
         fixed = {name: p.natural([]) for name, p in self.parameters.items() if not p.width}
         filled = {**fixed, **params}
         if set(filled) != set(self.parameters):
-            raise Refused(
-                "params",
-                f"be {', '.join(self.parameters)}",
-                ", ".join(map(str, params)) or "none",
-                "Name each of them once.",
-            )
+            got = ", ".join(map(str, params)) or "none"
+            raise Refused("params", f"be {', '.join(self.parameters)}", got, "Name each of them once.")
         places = [place for name in self.parameters for place in self._places(name, filled[name])]
-        point = torch.tensor(places, dtype=torch.float64)
-        if self._half_spaces and not self._free_domain.satisfied(self._values(filled), _NEARLY):
-            raise Refused(
-                "params",
-                f"satisfy {' and '.join(map(repr, self.constraints))}",
-                dict(params),
-                "Change one of them.",
-            )
-        return point
+        # numbers at their coordinates; zero for parameters that constraints cannot name
+        values = [float(filled[name]) if self.parameters[name].numeric else 0.0 for name in self.owners]
+        if self._free_domain and not self._free_domain.satisfied(_f64(values), NEARLY):
+            expected = f"satisfy {' and '.join(map(repr, self.constraints))}"
+            raise Refused("params", expected, dict(params), "Change one of them.")
+        return _f64(places)
 
     def domain(self, context: Mapping[str, Value] | None = None) -> Domain | None:
         """Which points are settings in this context; None if all are."""
         given = dict(context or {})
+        wanted = ", ".join(self.contexts)
         for name in self.contexts:
             if name not in given:
-                raise Refused(
-                    "context", f"set {', '.join(self.contexts)}", f"no {name}", f"Add {name} to the context."
-                )
+                raise Refused("context", f"set {wanted}", f"no {name}", f"Add {name} to the context.")
         for name in given:
             if name not in self.contexts:
-                raise Refused(
-                    "context",
-                    f"set {', '.join(self.contexts) or 'nothing'}",
-                    repr(name),
-                    "Leave it out, or define it with context=True.",
-                )
+                advice = "Leave it out, or define it with context=True."
+                raise Refused("context", f"set {wanted or 'nothing'}", repr(name), advice)
         if not self._half_spaces and all(parameter.continuous for parameter in self.parameters.values()):
             return None
         places = {name: tuple(self._places(name, given[name])) for name in self.contexts}
@@ -155,38 +122,30 @@ class Space:
                 self._domains.clear()
             found = self._anchored(places)
             if found is None:
-                raise Refused(
-                    "context",
-                    "leave at least one setting that satisfies the constraints",
-                    given,
-                    "Loosen a constraint, or refuse this context.",
-                )
+                expected = "leave at least one setting that satisfies the constraints"
+                raise Refused("context", expected, given, "Loosen a constraint, or refuse this context.")
             self._domains[key] = found
         return self._domains[key]
 
     def to_dict(self) -> dict[str, Any]:
         """The space as JSON, which :meth:`from_dict` reads back."""
-        parameters = {name: parameter.to_dict() for name, parameter in self.parameters.items()}
-        return {"parameters": [[name, spelled] for name, spelled in parameters.items()]} | (
-            {"constraints": list(self.constraints)} if self.constraints else {}
-        )
+        parameters = [[name, parameter.to_dict()] for name, parameter in self.parameters.items()]
+        constraints = {"constraints": list(self.constraints)} if self.constraints else {}
+        return {"parameters": parameters, **constraints}
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> "Space":
         """The space that :meth:`to_dict` wrote."""
         space = cls(**{name: Parameter.from_dict(spelled) for name, spelled in written["parameters"]})
-        return space.where(*written.get("constraints", ())) if written.get("constraints") else space
+        return space.where(*written["constraints"]) if written.get("constraints") else space
 
     def __eq__(self, other: object) -> bool:
         """The same parameters in the same order, and the same constraints."""
-        return isinstance(other, Space) and (self._written, self.constraints) == (
-            other._written,
-            other.constraints,
-        )
+        return isinstance(other, Space) and self._key == other._key
 
     def __hash__(self) -> int:
         """Equal spaces have equal hashes."""
-        return hash((self._written, self.constraints))
+        return hash(self._key)
 
     def __repr__(self) -> str:
         """As it is written in Python."""
@@ -199,8 +158,8 @@ class Space:
         return f"Space({inner}){where}"
 
     @property
-    def _written(self) -> tuple[tuple[str, Parameter], ...]:
-        return tuple(self.parameters.items())
+    def _key(self) -> tuple[object, ...]:
+        return tuple(self.parameters.items()), self.constraints
 
     def _places(self, name: str, value: Value) -> list[float]:
         try:
@@ -208,31 +167,21 @@ class Space:
         except Refused as error:
             raise error.about(f"parameter {name}") from None
 
-    def _values(self, params: Mapping[str, Value]) -> Float[Tensor, " d"]:
-        """Numbers at their coordinates; zero for parameters that constraints cannot name."""
-        return _f64([float(params[name]) if self.parameters[name].numeric else 0.0 for name in self.owners])
-
-    @functools.cached_property
-    def _free_domain(self) -> Domain:
-        """The domain without a context."""
-        found = self._anchored({})
-        assert found is not None  # else the constraints had been refused
-        return found
-
     def _anchored(self, context: Mapping[str, tuple[float, ...]]) -> Domain | None:
         """The domain with the context at these places; None if it is empty."""
-        axes = [one for p in self.parameters.values() for one in p.coordinates]
-        places = [
-            place for name, p in self.parameters.items() for place in context.get(name, [math.nan] * p.width)
-        ]
-        starts = {name: self.owners.index(name) for name, p in self.parameters.items() if p.one_hot}
+        axes, given, choices = list[Coordinate](), list[float](), []
+        for name, parameter in self.parameters.items():
+            if parameter.one_hot:
+                choices.append((len(axes), len(axes) + parameter.width))
+            axes += parameter.coordinates
+            given += context.get(name, [math.nan] * parameter.width)
         domain = Domain(
             low=_f64([one.low for one in axes]),
             high=_f64([one.high for one in axes]),
             log=torch.tensor([one.log for one in axes]),
             step=_f64([one.step for one in axes]),
-            choices=[(first, first + self.parameters[name].width) for name, first in starts.items()],
-            given=_f64(places),
+            choices=choices,
+            given=_f64(given),
             weights=torch.empty(0, self.d, dtype=torch.float64),
             limits=torch.empty(0, dtype=torch.float64),
             anchor=torch.full((self.d,), 0.5, dtype=torch.float64),
@@ -240,51 +189,8 @@ class Space:
         domain = replace(domain, anchor=domain.snapped(domain.anchor))
         if not self._half_spaces:
             return domain
-        weights = [[half.weights.get(name, 0.0) for name in self.owners] for half in self._half_spaces]
-        return _narrowed(domain, _f64(weights), _f64([half.bound for half in self._half_spaces]))
-
-
-def _narrowed(domain: Domain, weights: Float[Tensor, "c d"], limits: Float[Tensor, " c"]) -> Domain | None:
-    """The domain with constraints on weighted sums of natural values; None if it is empty."""
-    always = (torch.where(domain.given.isnan(), weights, 0.0) == 0).all(-1)  # on the context alone
-    context = replace(domain, weights=weights[always], limits=limits[always])
-    if not context.feasible(domain.given.nan_to_num(0.0), _NEARLY):
-        return None
-    domain = replace(domain, weights=weights[~always], limits=limits[~always])
-    if not domain.constrained:
-        return domain
-    points = torch.quasirandom.SobolEngine(domain.d, scramble=True, seed=0).draw(_TRIED, dtype=torch.float64)
-    points = domain.rounded(points)
-    depth = torch.where(domain.feasible(points), domain.depth(points), 0.0)
-    if depth.max() > 0:
-        return replace(domain, anchor=points[depth.argmax()])
-    return _solved(domain)
-
-
-def _solved(domain: Domain) -> Domain | None:
-    """The domain with an anchor found by linear programming; None if nothing is feasible."""
-    width = domain.high - domain.low
-    # the solver wants whole numbers of steps; the others as shares of their range
-    whole, step = domain.stepped, torch.where(domain.stepped, domain.step, 1.0)
-    start = torch.where(whole, (domain.low / step).round(), 0.0)
-    scale = torch.where(whole, (width / step).round(), 1.0)
-    rows = domain.rows / scale
-    ends = [domain.shares(domain.given.nan_to_num(end)) for end in (0.0, 1.0)]
-    ends = [start + scale * end for end in ends]
-    bounds = domain.bounds + rows @ start
-    # the solver treats tiny weights as zero: with very many steps they must not be normalised
-    for unit in (torch.ones_like(bounds), rows.abs().amax(-1)):
-        parts = (rows / unit[:, None], bounds / unit, *ends, whole)
-        found = inner_setting(*(part.numpy() for part in parts))
-        if found is None:
-            continue
-        value = domain.low + (torch.from_numpy(found) - start) / scale * width
-        anchor = placed(value, domain.low, domain.high, domain.log)
-        # the solver is not exact; any value of a choice will do, since it is not constrained
-        anchor = domain.projected(domain.rounded(anchor)[None])[0]
-        if domain.feasible(anchor):
-            return replace(domain, anchor=anchor)
-    return None
+        rows = [[weights.get(name, 0.0) for name in self.owners] for weights, _ in self._half_spaces]
+        return narrowed(domain, _f64(rows), _f64([bound for _, bound in self._half_spaces]))
 
 
 def _f64(values: object) -> Tensor:

@@ -13,17 +13,16 @@ from typing import Any, cast
 
 from askwise import plugins
 from askwise.errors import WrongType, extra
-from askwise.storage.memory import MemoryRecord
 from askwise.storage.record import KINDS as KINDS
 from askwise.storage.record import ONCE as ONCE
 from askwise.storage.record import Event as Event
 from askwise.storage.record import Finding as Finding
+from askwise.storage.record import MemoryRecord, check_name
 from askwise.storage.record import Record as Record
 from askwise.storage.record import Storage as Storage
 from askwise.storage.record import StudyNotFound as StudyNotFound
 from askwise.storage.record import check_event as check_event
 from askwise.storage.record import check_expected as check_expected
-from askwise.storage.record import check_name
 from askwise.storage.record import json_text as json_text
 from askwise.storage.record import repeated as repeated
 

@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,10 +33,9 @@ class Database:
         self.sqlite = url.get_backend_name() == "sqlite"
         self.file = Path(url.database or "") if self.sqlite else None
         # without a password, which may also be in the query
-        self.place = (
-            str(self.file) if self.sqlite else url.set(drivername="postgresql", query={}).render_as_string()
-        )
-        self._engine = _sqlite_engine(url) if self.sqlite else _postgresql_engine(url)
+        server = url.set(drivername="postgresql", query={})
+        self.place = str(self.file) if self.sqlite else server.render_as_string()
+        self._engine = _engine(url)
         self._lock = threading.RLock()
         self._inode: tuple[int, int] | None = None
         self._closing = weakref.finalize(self, self._engine.dispose)
@@ -57,23 +56,26 @@ class Database:
 
     def read(self, work: Callable[[sa.Connection], Result]) -> Result:
         """The result of the work on one snapshot of the database."""
-        return self._retried(lambda connection: _in_transaction(connection, work, "BEGIN"))
+        return self._retried(work, "BEGIN")
 
     def write(self, work: Callable[[sa.Connection], Result]) -> Result:
         """The result of the work, once everything it wrote is durable; if it raises, nothing is written."""
-        return self._retried(lambda connection: _in_transaction(connection, work, "BEGIN IMMEDIATE"))
+        return self._retried(work, "BEGIN IMMEDIATE")
 
     def use_wal(self) -> None:
         """Switch the file to write-ahead logging, so that readers and the writer do not block each other."""
-        self._retried(lambda connection: connection.exec_driver_sql("PRAGMA journal_mode = WAL").close())
+        # outside a transaction, in which the journal mode cannot be set
+        self._retried(lambda connection: connection.exec_driver_sql("PRAGMA journal_mode = WAL").close(), "")
 
-    def _retried(self, work: Callable[[sa.Connection], Result]) -> Result:
+    def _retried(self, work: Callable[[sa.Connection], Result], begin: str) -> Result:
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 with self._lock:
                     self._check_open()
-                    with self._engine.connect() as connection:
+                    with self._engine.connect() as connection, connection.begin():
+                        if self.sqlite and begin:
+                            connection.exec_driver_sql(begin)
                         return work(connection)
             except DBAPIError as error:
                 if not _is_busy(error) or time.monotonic() > deadline:
@@ -85,12 +87,8 @@ class Database:
             raise Refused("record", "be open", "one that was closed", "Open the study again.")
         if self._inode not in (None, self._present_inode()):
             self._engine.dispose()
-            raise Failed(
-                "storage",
-                "stay where it was opened",
-                f"{self.place} moved, deleted or replaced",
-                "Put it back, or open the study again.",
-            )
+            got, advice = f"{self.place} moved, deleted or replaced", "Put it back, or open the study again."
+            raise Failed("storage", "stay where it was opened", got, advice)
 
     def _present_inode(self) -> tuple[int, int] | None:
         try:
@@ -110,37 +108,23 @@ class _Forks:
     def __init__(self) -> None:
         self._databases: weakref.WeakSet[Database] = weakref.WeakSet()
         self._lock = threading.RLock()
-        self._held: list[Database] = []
+        self._held = ExitStack()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(
-                before=self._hold, after_in_parent=self._release, after_in_child=self._release
-            )
+            after = {"after_in_parent": self._held.close, "after_in_child": self._held.close}
+            os.register_at_fork(before=self._hold, **after)
 
     def watch(self, database: Database) -> None:
         with self._lock:
             self._databases.add(database)
 
     def _hold(self) -> None:
-        self._lock.acquire()
-        self._held = list(self._databases)
-        for database in self._held:
-            database._lock.acquire()
+        self._held.enter_context(self._lock)
+        for database in list(self._databases):
+            self._held.enter_context(database._lock)
             database._engine.dispose()
-
-    def _release(self) -> None:
-        for database in self._held:
-            database._lock.release()
-        self._held = []
-        self._lock.release()
 
 
 _forks = _Forks()
-
-
-def _in_transaction(connection: sa.Connection, work: Callable[[sa.Connection], Result], begin: str) -> Result:
-    connection.execution_options(askwise_begin=begin)
-    with connection.begin():
-        return work(connection)
 
 
 def _url(storage: str) -> sa.URL:
@@ -156,12 +140,8 @@ def _url(storage: str) -> sa.URL:
         case "postgresql" | "postgres":
             return url.set(drivername="postgresql+psycopg")
         case kind:  # not the address, which may contain a password
-            raise Refused(
-                "storage",
-                "be a file (study.db, sqlite:///study.db) or postgresql://user@host/database",
-                f"an address of kind {kind!r}",
-                "Write it like one of these.",
-            )
+            expected = "be a file (study.db, sqlite:///study.db) or postgresql://user@host/database"
+            raise Refused("storage", expected, f"an address of kind {kind!r}", "Write it like one of these.")
 
 
 def _file_url(name: str) -> sa.URL:
@@ -175,77 +155,50 @@ def _file_url(name: str) -> sa.URL:
     return sa.URL.create("sqlite", database=str(file))
 
 
-def _sqlite_engine(url: sa.URL) -> sa.Engine:
-    # Time-outs are short because we retry ourselves: there are locks that SQLite does not wait for at all.
-    patience = {"timeout": 0.2, "isolation_level": None, "check_same_thread": False}
-    engine = sa.create_engine(url, poolclass=sa.QueuePool, pool_size=1, max_overflow=0, connect_args=patience)
+def _engine(url: sa.URL) -> sa.Engine:
+    options: dict[str, Any]
+    if url.get_backend_name() == "sqlite":
+        # a short time-out, because we retry ourselves: there are locks that SQLite does not wait for
+        options = {"connect_args": {"timeout": 0.2, "isolation_level": None, "check_same_thread": False}}
+        # a commit that returned survives a power cut
+        first = ["PRAGMA foreign_keys = ON", "PRAGMA synchronous = FULL"]
+    else:
+        if "connect_timeout" not in url.query:
+            url = url.update_query_dict({"connect_timeout": "10"})
+        # after waiting for a lock we must see what its holder wrote
+        options = {"pool_pre_ping": True, "isolation_level": "READ COMMITTED"}
+        options["connect_args"] = {"prepare_threshold": None}  # prepared plans would outlive an upgrade
+        wait = "SELECT set_config('synchronous_commit', 'on', false)"
+        wait += " WHERE current_setting('synchronous_commit') = 'off'"
+        first = [f"SET lock_timeout = {int(1000 * PATIENCE)}", wait]
+    engine = sa.create_engine(url, poolclass=sa.QueuePool, pool_size=1, max_overflow=0, **options)
 
-    sa.event.listen(engine, "connect", _sqlite_connected)
-    sa.event.listen(engine, "begin", _sqlite_begun)
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: object) -> None:
+        with closing(connection.cursor()) as cursor:
+            for statement in first:
+                cursor.execute(statement)
+        connection.commit()
+
     return engine
-
-
-def _sqlite_connected(connection: Any, _: object) -> None:
-    with closing(connection.cursor()) as cursor:
-        cursor.execute("PRAGMA foreign_keys = ON")
-        cursor.execute("PRAGMA synchronous = FULL")  # a commit that returned survives a power cut
-
-
-def _sqlite_begun(connection: sa.Connection) -> None:
-    # without it no transaction begins: the journal mode cannot be set in one
-    if begin := connection.get_execution_options().get("askwise_begin"):
-        connection.exec_driver_sql(begin)
-
-
-def _postgresql_engine(url: sa.URL) -> sa.Engine:
-    engine = sa.create_engine(
-        url if "connect_timeout" in url.query else url.update_query_dict({"connect_timeout": "10"}),
-        poolclass=sa.QueuePool,
-        pool_size=1,
-        max_overflow=0,
-        pool_pre_ping=True,
-        isolation_level="READ COMMITTED",  # after waiting for a lock we must see what its holder wrote
-        connect_args={"prepare_threshold": None},  # prepared plans would outlive an upgrade of the tables
-    )
-
-    sa.event.listen(engine, "connect", _postgresql_connected)
-    return engine
-
-
-def _postgresql_connected(connection: Any, _: object) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SET lock_timeout = {int(1000 * PATIENCE)}")
-        cursor.execute(
-            "SELECT set_config('synchronous_commit', 'on', false) "
-            "WHERE current_setting('synchronous_commit') = 'off'"
-        )
-    connection.commit()
 
 
 def _is_busy(error: DBAPIError) -> bool:
     return getattr(error.orig, "sqlite_errorcode", -1) & 0xFF in _BUSY
 
 
-def _failure(error: DBAPIError, place: str) -> Exception:
+def _failure(error: DBAPIError, place: str) -> Failed | Refused:
     code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
-    said = " ".join(str(error.orig).split())
-    if _is_busy(error) or getattr(error.orig, "sqlstate", None) == _LOCK_TIMEOUT:
-        return Busy(
-            "storage",
-            f"be free to use within {PATIENCE:g} seconds",
-            f"{place}, which another program holds",
-            "Close that program, or try again later.",
-        )
+    state, said = getattr(error.orig, "sqlstate", None), " ".join(str(error.orig).split())
+    if _is_busy(error) or state == _LOCK_TIMEOUT:
+        expected, got = f"be free to use within {PATIENCE:g} seconds", f"{place}, which another program holds"
+        return Busy("storage", expected, got, "Close that program, or try again later.")
     if code == sqlite3.SQLITE_NOTADB:
-        return Refused(
-            "storage", "be a study file", f"{place}, which is something else", "Choose another name."
-        )
+        got = f"{place}, which is something else"
+        return Refused("storage", "be a study file", got, "Choose another name.")
     if code == sqlite3.SQLITE_CORRUPT:
         return Failed("storage", "be whole", f"{place} damaged ({said})", "Restore it from a backup.")
-    if error.connection_invalidated or (not code and getattr(error.orig, "sqlstate", None) is None):
-        return Unreachable(
-            "storage", "be reachable", f"{said} from {place}", "Check the address and that the server runs."
-        )
-    return Failed(
-        "storage", "be readable and writable", f"{said} from {place}", "Check permissions and free space."
-    )
+    got = f"{said} from {place}"
+    if error.connection_invalidated or (not code and state is None):
+        return Unreachable("storage", "be reachable", got, "Check the address and that the server runs.")
+    return Failed("storage", "be readable and writable", got, "Check permissions and free space.")

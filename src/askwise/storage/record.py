@@ -1,11 +1,14 @@
-"""The record of a study: its events, their order, and what they may contain."""
+"""The record of a study: its events, their order, what they may contain; and a record in memory."""
 
 import json
 import math
+import threading
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from reprlib import repr as _short
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from askwise.errors import Conflict, NotFound, Refused, WrongType
 
@@ -50,13 +53,7 @@ class Record(Protocol):
         """The events after that number, in order."""
 
     def append(
-        self,
-        kind: str,
-        question: int,
-        body: dict[str, Any],
-        *,
-        expected: int,
-        at: float | int | None = None,
+        self, kind: str, question: int, body: dict[str, Any], *, expected: int, at: float | int | None = None
     ) -> Event:
         """Write an event atomically; once this returns, it survives a crash and a power cut.
 
@@ -67,6 +64,59 @@ class Record(Protocol):
 
     def close(self) -> None:
         """Release files and connections; a record that is garbage-collected closes itself."""
+
+
+class CheckedRecord(ABC):
+    """Checks an event and makes its text; a subclass writes both."""
+
+    def append(
+        self, kind: str, question: int, body: dict[str, Any], *, expected: int, at: float | int | None = None
+    ) -> Event:
+        """Write an event; see :class:`Record`."""
+        at = float(time.time() if at is None else at) + 0.0  # SQLite does not keep minus zero
+        check_event(kind, question, at)
+        text = json_text("body", body)
+        event = Event(expected + 1, kind, question, at, json.loads(text))
+        self._write(event, text)
+        return event
+
+    @abstractmethod
+    def _write(self, event: Event, body: str) -> None:
+        """Write the event if it follows the last one and repeats none, else :meth:`_refuse`."""
+
+    def _refuse(self, event: Event, last: int) -> NoReturn:
+        """Say why an event was not written after the last one, which has this number."""
+        check_expected(event.number - 1, last)
+        raise repeated(event.kind, event.question)
+
+
+class MemoryRecord(CheckedRecord):
+    """A record that is lost with the object; bodies are kept as text, so that nobody can change them."""
+
+    def __init__(self, name: str, settings: dict[str, Any]) -> None:
+        """Start without events."""
+        self.name = name
+        self.settings: dict[str, Any] = json.loads(json_text("settings", settings))
+        self._events: list[tuple[Event, str]] = []
+        self._once: set[tuple[tuple[str, ...], int]] = set()
+        self._lock = threading.Lock()
+
+    def events(self, after: int = 0) -> list[Event]:
+        """The events after that number, in order."""
+        with self._lock:
+            kept = self._events[max(after, 0) :]
+        return [replace(event, body=json.loads(text)) for event, text in kept]
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _write(self, event: Event, body: str) -> None:
+        with self._lock:
+            once = {(group, event.question) for group in ONCE if event.kind in group}
+            if event.number != len(self._events) + 1 or once & self._once:
+                self._refuse(event, len(self._events))
+            self._once |= once
+            self._events.append((event, body))
 
 
 @dataclass(frozen=True)
@@ -110,42 +160,26 @@ def check_name(name: object) -> None:
     """Refuse a name that cannot be typed."""
     text = name if isinstance(name, str) else ""
     if not text.isprintable() or text != text.strip() or not 0 < len(text) <= _NAME:
-        raise Refused(
-            "name",
-            f"have 1 to {_NAME} printable characters, no blank at either end",
-            repr(name),
-            "Choose another.",
-        )
+        expected = f"have 1 to {_NAME} printable characters, no blank at either end"
+        raise Refused("name", expected, repr(name), "Choose another.")
 
 
 def check_expected(expected: int, last: int) -> None:
     """Refuse to write after an event that is not the last."""
     if expected < last:
-        raise Conflict(
-            "expected",
-            f"be the number of the last event, {last}",
-            expected,
-            "Read the events after it and decide again.",
-        )
+        advice = "Read the events after it and decide again."
+        raise Conflict("expected", f"be the number of the last event, {last}", expected, advice)
     if expected > last:
-        raise Refused(
-            "expected",
-            f"be at most {last}, the number of the last event",
-            expected,
-            "Open the study again: it is not the one that was read.",
-        )
+        advice = "Open the study again: it is not the one that was read."
+        raise Refused("expected", f"be at most {last}, the number of the last event", expected, advice)
 
 
 def repeated(kind: str, question: int) -> ValueError:
     """The refusal of a question number that is taken, or of a second answer."""
     if kind == "asked":
         return Refused(f"question {question}", "be new", "one asked before", "Take the next number.")
-    return Refused(
-        f"question {question}",
-        "be open",
-        f"{kind!r} after it was answered or skipped",
-        "Amend the answer instead.",
-    )
+    got = f"{kind!r} after it was answered or skipped"
+    return Refused(f"question {question}", "be open", got, "Amend the answer instead.")
 
 
 def json_text(what: str, value: object) -> str:
@@ -156,31 +190,22 @@ def json_text(what: str, value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _check_json(where: str, value: object, depth: int) -> None:
+def _check_json(where: str, value: Any, depth: int) -> None:
     if depth > _DEPTH:
         raise Refused(where, f"be at most {_DEPTH} levels deep", "more", "Flatten it.")
     kind = type(value)  # not isinstance: a subclass would come back as something else
-    if isinstance(value, dict) and kind is dict:
+    if kind is dict:
         for key, inner in value.items():
             if type(key) is not str:
                 raise WrongType(f"keys of {where}", "be str", _short(key), "Write str(key).")
             _check_json(f"{where}[{key!r}]", inner, depth + 1)
-    elif isinstance(value, list) and kind is list:
+    elif kind is list:
         for index, inner in enumerate(value):
             _check_json(f"{where}[{index}]", inner, depth + 1)
-    elif kind in (int, float):
-        _check_number(where, cast(float, value))
-    elif kind not in (str, bool, type(None)):
-        raise WrongType(
-            where,
-            "be str, int, float, bool, None, list or dict",
-            _short(value),
-            "Convert it first.",
-        )
-
-
-def _check_number(where: str, value: float | int) -> None:
-    if isinstance(value, int) and value.bit_length() > _BITS:
+    elif kind is int and value.bit_length() > _BITS:
         raise Refused(where, f"have at most {_BITS} bits", "more", "Write it as a str.")
-    if isinstance(value, float) and not math.isfinite(value):
+    elif kind is float and not math.isfinite(value):
         raise Refused(where, "be finite", value, "Write None for what is not known.")
+    elif kind not in (str, int, float, bool, type(None)):
+        expected = "be str, int, float, bool, None, list or dict"
+        raise WrongType(where, expected, _short(value), "Convert it first.")

@@ -54,19 +54,11 @@ def _revision(connection: sa.Connection) -> str | None:
         found = [str(number) for number in connection.scalars(sa.select(version.c.version_num))]
         if len(found) == 1 and found[0] in REVISIONS:
             return found[0]
-        raise Refused(
-            "storage",
-            f"have revision {HEAD} or an older one",
-            f"{', '.join(found) or 'none'}, which this askwise does not know",
-            "Update askwise.",
-        )
+        got = f"{', '.join(found) or 'none'}, which this askwise does not know"
+        raise Refused("storage", f"have revision {HEAD} or an older one", got, "Update askwise.")
     if tables:
-        raise Refused(
-            "storage",
-            "be empty or made by askwise",
-            f"other tables ({', '.join(tables[:5])})",
-            "Choose another file, database or schema.",
-        )
+        got, advice = f"other tables ({', '.join(tables[:5])})", "Choose another file, database or schema."
+        raise Refused("storage", "be empty or made by askwise", got, advice)
     if connection.dialect.name != "sqlite" and connection.scalar(sa.func.current_schema()) is None:
         raise Refused("storage", "have a schema that exists", "none on the search path", "Create it first.")
     return None
@@ -87,7 +79,6 @@ def _copy_tables(connection: sa.Connection, found: str) -> None:
     for table in _TABLES:
         copy = f"{table}_before_{found}"
         if copy in there:
-            raise Refused(
-                "storage", f"have no table {copy} before an upgrade", "one", "Rename it, or drop it."
-            )
+            expected = f"have no table {copy} before an upgrade"
+            raise Refused("storage", expected, "one", "Rename it, or drop it.")
         connection.exec_driver_sql(f"CREATE TABLE {copy} AS TABLE {table}")

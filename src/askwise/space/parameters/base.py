@@ -6,14 +6,14 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from askwise import plugins
-from askwise.errors import Refused, WrongType
+from askwise.errors import NotFound, Refused, WrongType
+from askwise.space.domain import Scale
 
 Value = str | int | float | bool
 """What a parameter may be set to."""
@@ -22,18 +22,32 @@ Setting = Mapping[str, Any]
 
 KINDS: "dict[str, type[Parameter]]" = {}
 """Every kind of parameter by its name in TOML and JSON."""
+FEW = 20
+"""Values that a figure shows one by one."""
 _DIGITS = 4
-_FEW, _ALL = 20, 41  # values that are drawn one by one, and that are drawn at all
 
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One coordinate of the unit cube in natural units: its range, its scale, and its steps (0: none)."""
+    """One coordinate of the unit cube in natural units: its range, its scale, and its step (0: none)."""
 
     low: float | int = 0.0
     high: float | int = 1.0
     log: bool = False
     step: float = 0.0
+
+    def rounded(self, place: float | int) -> float:
+        """The value on the grid to which a place belongs."""
+        return float(self.scale.on_grid(_f64(place)))
+
+    def placed(self, value: float | int) -> float:
+        """The place of a value."""
+        return float(self.scale.placed(_f64(value)))
+
+    @property
+    def scale(self) -> Scale:
+        """The same as tensors."""
+        return Scale(_f64(self.low), _f64(self.high), torch.tensor(self.log), _f64(self.step))
 
 
 @dataclass(frozen=True)
@@ -56,10 +70,10 @@ class Axis:
 
 
 class Parameter(ABC):
-    """A kind of parameter: a frozen dataclass whose fields are what it is defined by."""
+    """A kind of parameter: a frozen dataclass whose fields define the parameter."""
 
     kind: ClassVar[str]
-    """Its name in TOML and JSON."""
+    """Its name in TOML and JSON; a class without one is a base of several kinds."""
     one_hot: ClassVar[bool] = False
     """Whether its coordinates are indicators of values, of which one is set."""
     context: bool = False
@@ -71,6 +85,8 @@ class Parameter(ABC):
 
     def __init_subclass__(cls) -> None:
         """Register the kind."""
+        if not hasattr(cls, "kind"):
+            return
         if cls.kind in KINDS:
             raise Refused("kind of parameter", "have a name of its own", f"{cls.kind!r} twice", "Rename one.")
         KINDS[cls.kind] = cls
@@ -86,11 +102,11 @@ class Parameter(ABC):
 
     @abstractmethod
     def places(self, value: Value) -> list[float]:
-        """The places between 0 and 1 of a value, which is refused if it is none."""
+        """The places of a value between 0 and 1; refuses what is not a value of this parameter."""
 
     @abstractmethod
     def axis(self, count: int, cells: bool) -> Axis:
-        """About so many values along it; of a continuous one from end to end, or the middles of ``cells``."""
+        """About ``count`` values; of a continuous parameter from end to end, or the middles of ``cells``."""
 
     @property
     @abstractmethod
@@ -99,7 +115,7 @@ class Parameter(ABC):
 
     @abstractmethod
     def read(self, text: str) -> Value:
-        """The value that a text stands for; whether it is allowed, :meth:`places` says."""
+        """The value that a text stands for; :meth:`places` says whether it is allowed."""
 
     @property
     def width(self) -> int:
@@ -127,7 +143,12 @@ class Parameter(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON: the kind, and all fields that are not the default."""
-        return {"type": self.kind, **self._changed()}
+        found: dict[str, Any] = {"type": self.kind}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if value != field.default:
+                found[field.name] = list(value) if isinstance(value, tuple) else value
+        return found
 
     @staticmethod
     def from_dict(settings: Setting) -> "Parameter":
@@ -149,26 +170,23 @@ class Parameter(ABC):
         """The kind of this name."""
         plugins.load("parameters")
         if not isinstance(name, str) or name not in KINDS:
-            raise Refused("type", f"be one of {', '.join(KINDS)}", repr(name), "Choose one of them.")
+            raise NotFound("type", f"be one of {', '.join(KINDS)}", repr(name), "Choose one of them.")
         return KINDS[name]
-
-    def _changed(self) -> dict[str, Any]:
-        """Fields that are not the default, in order."""
-        found = {}
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if value is not field.default and value != field.default:
-                found[field.name] = list(value) if isinstance(value, tuple) else value
-        return found
 
     def __repr__(self) -> str:
         """As it is written in Python."""
         required = [field.name for field in fields(self) if field.default is MISSING]  # type: ignore[arg-type]
-        words = [
-            repr(value) if name in required else f"{name}={value!r}"
-            for name, value in self._changed().items()
-        ]
+        _, *given = self.to_dict().items()
+        words = [repr(value) if name in required else f"{name}={value!r}" for name, value in given]
         return f"{type(self).__name__}({', '.join(words)})"
+
+    def __eq__(self, other: object) -> bool:
+        """The same kind with the same fields, of the same types."""
+        return type(other) is type(self) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        """Equal parameters have equal hashes."""
+        return hash(repr(self))
 
 
 def readable(value: object) -> str:
@@ -204,46 +222,6 @@ def is_same(one: object, other: Value) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
-def distinct_values(values: object) -> tuple[Any, ...]:
-    """At least two different values that can be written down."""
-    if isinstance(values, str) or not isinstance(values, Sequence):
-        raise WrongType("values", "be a list", repr(values), "Write ['a', 'b'], say.")
-    found = tuple(plain("values", value) for value in values)
-    if len(found) < 2:
-        raise Refused("values", "be at least two", list(found), "Add one, or use Fixed.")
-    for number, value in enumerate(found):
-        if any(is_same(value, other) for other in found[:number]):
-            raise Refused("values", "all differ", f"{value!r} twice", "Leave one out.")
-    return found
-
-
-def index_of(value: object, values: Sequence[Any]) -> int:
-    """Which of the values it is."""
-    found = [index for index, known in enumerate(values) if is_same(value, known)]
-    if not found:
-        known = ", ".join(map(repr, values))
-        raise Refused("value", f"be one of {known}", repr(value), "Choose one of them.")
-    return found[0]
-
-
-def read_one_of(text: str, values: Sequence[Any]) -> Value:
-    """The value that is written so; truth values in any case."""
-    found = [value for value in values if _written(value) == _written(text)]
-    if len(found) != 1:
-        known = ", ".join(str(value) for value in values)
-        raise Refused("value", f"be one of {known}", repr(text), "Write it as it stands there.")
-    return found[0]
-
-
-def read_number(text: str, convert: type[int] | type[float], what: str) -> float | int:
-    """A number with a decimal point and without a unit."""
-    try:
-        return convert(text)
-    except ValueError:
-        advice = "Write it with a decimal point and without a unit."
-        raise Refused("value", f"be {what}", repr(text), advice) from None
-
-
 def check_flags(parameter: Parameter, *names: str) -> None:
     """Refuse flags that are not true or false, and a unit that is no text."""
     for name in names:
@@ -254,62 +232,5 @@ def check_flags(parameter: Parameter, *names: str) -> None:
         raise WrongType("unit", "be text", repr(parameter.unit), "Write 'dB', say.")
 
 
-def check_bounds(parameter: Any, largest: float | int) -> None:
-    """Make bounds plain numbers; refuse those between which there is nothing to choose."""
-    for name in ("low", "high"):
-        value = plain(name, getattr(parameter, name), largest)
-        if isinstance(value, bool | str):
-            raise WrongType(name, "be a number", repr(value), "Give one.")
-        object.__setattr__(parameter, name, value)
-    check_flags(parameter, "log", "context")
-    low, high = parameter.low, parameter.high
-    if not float(low) < float(high):  # the next whole number may be the same one in float64
-        raise Refused(
-            "low", "be below high", f"{low} and {high}", "Give the smaller one first, or use Fixed."
-        )
-    if parameter.log and low <= 0:
-        raise Refused("low", "be positive for a logarithmic parameter", low, "Raise it, or drop log.")
-
-
-def number_between(low: float | int, high: float | int, value: object) -> float | int:
-    """The value as a plain number within the bounds."""
-    number = plain("value", value)
-    if isinstance(number, str | bool):
-        raise WrongType("value", "be a number", repr(value), "Give one.")
-    if not float(low) <= number <= float(high):
-        raise Refused("value", f"lie between {low} and {high}", value, "Choose one inside.")
-    return number
-
-
-def stepped_axis(parameter: Parameter, most: int) -> Axis:
-    """All values of a parameter with steps, unless they are very many."""
-    (one,) = parameter.coordinates
-    count = round((one.high - one.low) / one.step) + 1
-    if count <= _ALL:
-        values = [parameter.natural(parameter.places(one.low + k * one.step)) for k in range(count)]
-    else:
-        last = min(most, _ALL) - 1
-        values = sorted({parameter.natural([k / last]) for k in range(last + 1)})
-    at = [float(value) for value in values]
-    inner = [(left + right) / 2 for left, right in pairwise(at)]
-    edges = [at[0] - one.step / 2, *inner, at[-1] + one.step / 2]
-    return Axis(values, at, edges, (edges[0], edges[-1]), log=one.log, discrete=len(at) <= _FEW)
-
-
-def category_axis(values: Sequence[Any]) -> Axis:
-    """Values side by side, by name."""
-    edges = [index - 0.5 for index in range(len(values) + 1)]
-    at = [float(index) for index in range(len(values))]
-    names = [str(value) for value in values]
-    return Axis(values, at, edges, (edges[0], edges[-1]), discrete=len(values) <= _FEW, names=names)
-
-
-def tensors(number: float | int, one: Coordinate) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """A place or value beside low, high, log and step of its coordinate, as the domain takes them."""
-    low, high, step = (torch.tensor(part, dtype=torch.float64) for part in (one.low, one.high, one.step))
-    return torch.tensor(number, dtype=torch.float64), low, high, torch.tensor(one.log), step
-
-
-def _written(value: object) -> str:
-    text = str(value)
-    return text.lower() if text in ("True", "False") or isinstance(value, bool) else text
+def _f64(number: float | int) -> Tensor:
+    return torch.tensor(number, dtype=torch.float64)

@@ -1,18 +1,15 @@
 """Whole numbers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from askwise.errors import Refused
-from askwise.space.domain import placed, rounded
-from askwise.space.parameters import base
-from askwise.space.parameters.base import Axis, Coordinate, Parameter, Value
-
-_LARGEST = 10**12  # whole numbers up to it are found again from their logarithms in float64
+from askwise.space.parameters.base import Coordinate, Value
+from askwise.space.parameters.number import Number
 
 
 @dataclass(frozen=True, repr=False)
-class Integer(Parameter):
+class Integer(Number):
     """A whole number from ``low`` to ``high``; with ``log`` its ratios count, not its differences.
 
     All whole numbers have equal shares of the unit interval; with ``log``, the places from which they
@@ -21,16 +18,14 @@ class Integer(Parameter):
 
     low: int
     high: int
-    log: bool = False
-    context: bool = False
-    unit: str = ""
 
     kind = "integer"
-    numeric = True
+    whole = True
+    largest = 10**12  # whole numbers up to it are found again from their logarithms in float64
 
     def __post_init__(self) -> None:
-        """Refuse bounds between which there is nothing to choose, or that are not whole."""
-        base.check_bounds(self, _LARGEST)
+        """Refuse bounds that are not whole."""
+        super().__post_init__()
         for name in ("low", "high"):
             value = getattr(self, name)
             if value != int(value):
@@ -44,24 +39,11 @@ class Integer(Parameter):
 
     def natural(self, places: Sequence[float | int]) -> int:
         """The whole number to which a place belongs."""
-        return int(rounded(*base.tensors(places[0], self.coordinates[0])))
+        return int(self.coordinates[0].rounded(places[0]))
 
     def places(self, value: Value) -> list[float]:
         """The place of a whole number."""
-        number = base.number_between(self.low, self.high, value)
+        number = self._within(value)
         if number != int(number):
             raise Refused("value", "be a whole number", repr(number), "Round it.")
-        return [float(placed(*base.tensors(int(number), self.coordinates[0])[:4]))]
-
-    def axis(self, count: int, cells: bool) -> Axis:
-        """All whole numbers, unless they are very many."""
-        return replace(base.stepped_axis(self, count), whole=True)
-
-    @property
-    def range_text(self) -> str:
-        """From the lowest to the highest."""
-        return f"{self.low} to {self.high}"
-
-    def read(self, text: str) -> Value:
-        """A whole number."""
-        return base.read_number(text, int, "a whole number")
+        return [self.coordinates[0].placed(int(number))]

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from askwise.errors import Refused
-from askwise.space.domain import placed, rounded
-from askwise.space.parameters import base
-from askwise.space.parameters.base import Axis, Coordinate, Parameter, Value
+from askwise.space.parameters.base import Axis, Coordinate, Value, plain, readable
+from askwise.space.parameters.number import Number
 
-_LARGEST = sys.float_info.max / 4
 _NEARLY = 1e-9  # of a step: values and ranges that miss the grid by less are on it
 
 
 @dataclass(frozen=True, repr=False)
-class Real(Parameter):
+class Real(Number):
     """A real parameter between ``low`` and ``high``; with ``log`` its ratios count, not its differences.
 
     ``context``: given from outside with each question, not chosen.  ``unit``: shown beside the value.
@@ -26,31 +24,25 @@ class Real(Parameter):
     1000.0
     """
 
-    low: float | int
-    high: float | int
-    log: bool = False
-    context: bool = False
-    unit: str = ""
     step: float | int | None = None
 
     kind = "real"
-    numeric = True
+    largest = sys.float_info.max / 4
 
     def __post_init__(self) -> None:
         """Refuse bounds with nothing between them, and a step that does not lead from one to the other."""
-        base.check_bounds(self, _LARGEST)
+        super().__post_init__()
         if self.log and math.log(self.low) == math.log(self.high):
             got, advice = f"{self.low} and {self.high}", "Widen the range, or drop log."
             raise Refused("low", "differ from high in its logarithm", got, advice)
         if self.step is not None:
-            step = base.plain("step", self.step, _LARGEST)
+            step = plain("step", self.step, self.largest)
             if isinstance(step, bool | str) or not 0 < step <= (self.high - self.low) * (1 + _NEARLY):
                 raise Refused("step", "be a number between 0 and high - low", repr(step), "Leave it out.")
             object.__setattr__(self, "step", step)
-            whole = self._steps(self.high)
-            if abs(whole - round(whole)) > _NEARLY * max(1.0, whole):
-                highest = self._value(math.floor(whole))
-                advice = f"Make high {highest:g} or {self._value(math.ceil(whole)):g}."
+            steps, on_grid = self._steps(self.high)
+            if not on_grid:
+                advice = f"Make high {self._value(math.floor(steps)):g} or {self._value(math.ceil(steps)):g}."
                 raise Refused("step", f"lead from low to high in whole steps of {step}", self.high, advice)
 
     @property
@@ -65,8 +57,8 @@ class Real(Parameter):
         if place <= 0 or place >= 1:
             return low if place <= 0 else high
         if self.step is not None:
-            value = float(rounded(*base.tensors(place, self.coordinates[0])))
-            return min(max(self._value(round(self._steps(value))), low), high)
+            steps, _ = self._steps(self.coordinates[0].rounded(place))
+            return min(max(self._value(round(steps)), low), high)
         if self.log:
             value = math.exp(math.log(low) + place * (math.log(high) - math.log(low)))
         else:
@@ -75,14 +67,14 @@ class Real(Parameter):
 
     def places(self, value: Value) -> list[float]:
         """The place of this value; with steps it must be on the grid."""
-        number, low, high = base.number_between(self.low, self.high, value), float(self.low), float(self.high)
+        number, low, high = self._within(value), float(self.low), float(self.high)
         if self.step is not None:
-            steps = self._steps(number)
-            if abs(steps - round(steps)) > _NEARLY * max(1.0, steps):
-                nearest = self._value(round(steps))
+            steps, on_grid = self._steps(number)
+            nearest = self._value(round(steps))
+            if not on_grid:
                 expected = f"be {self.low} and a whole number of steps of {self.step}"
                 raise Refused("value", expected, repr(value), f"The nearest is {nearest:g}.")
-            return [float(placed(*base.tensors(self._value(round(steps)), self.coordinates[0])[:4]))]
+            return [self.coordinates[0].placed(nearest)]
         if self.log:
             return [(math.log(number) - math.log(low)) / (math.log(high) - math.log(low))]
         return [(number - low) / (high - low)]
@@ -90,7 +82,7 @@ class Real(Parameter):
     def axis(self, count: int, cells: bool) -> Axis:
         """Values from end to end, or in the middles of cells; with few steps each by itself."""
         if self.step is not None:
-            return base.stepped_axis(self, count)
+            return super().axis(count, cells)
         edges = [self.natural([k / count]) for k in range(count + 1)]
         places = [(k + 0.5) / count if cells else k / (count - 1) for k in range(count)]
         values = [self.natural([place]) for place in places]
@@ -99,22 +91,19 @@ class Real(Parameter):
     @property
     def range_text(self) -> str:
         """From the lowest to the highest, and the step."""
-        steps = "" if self.step is None else f" in steps of {base.readable(self.step)}"
-        return f"{base.readable(self.low)} to {base.readable(self.high)}{steps}"
-
-    def read(self, text: str) -> Value:
-        """A number."""
-        return base.read_number(text, float, "a number")
+        steps = "" if self.step is None else f" in steps of {readable(self.step)}"
+        return super().range_text + steps
 
     def text(self, value: Value) -> str:
         """All digits of a value on a grid, four of any other."""
         return super().text(value) if self.step is None else f"{value:.12g} {self.unit}".rstrip()
 
-    def _steps(self, value: float | int) -> float:
-        """How many steps above the lowest."""
+    def _steps(self, value: float | int) -> tuple[float, bool]:
+        """How many steps above the lowest, and whether the value is on the grid."""
         assert self.step is not None
-        return (float(value) - float(self.low)) / float(self.step)
+        steps = (float(value) - float(self.low)) / float(self.step)
+        return steps, abs(steps - round(steps)) <= _NEARLY * max(1.0, steps)
 
     def _value(self, steps: int) -> float:
-        """The value so many steps above the lowest, with the digits that people write: 0.3, not 3 * 0.1."""
+        """The value ``steps`` above the lowest, with the digits that people write: 0.3, not 3 * 0.1."""
         return float(Decimal(repr(self.low)) + steps * Decimal(repr(self.step)))
