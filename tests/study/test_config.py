@@ -168,7 +168,7 @@ BAD = [
     (DUEL, 'feedback = "binary"\nrule = "muc"', 5, "rule must ask binary questions; got muc"),
     (DUEL, 'feedback = "duel"\nsize = 5', 5, "size must be 2 for duel questions; got 5"),
     (DUEL, 'feedback = "duel"\nsize = 2.0', 5, "size must be a whole number; got 2.0"),
-    (DUEL, 'feedback = "duel"\nseed = true', 5, "seed must be a whole number; got True"),
+    (DUEL, 'feedback = "duel"\nseed = true', 5, "seed must be a whole number; got True. Write seed = 3"),
     (DUEL, 'feedback = "duel"\nexpires = -1', 5, "expires must be a positive number"),
     (DUEL, 'feedback = "duel"\ninitial = -1', 5, "initial must be a whole number, 0 or more"),
     (DUEL, 'feedback = "duel"\n\nkernel = "sse"', 6, "kernel must be one of 'se', .*; got 'sse'"),

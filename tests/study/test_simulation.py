@@ -5,7 +5,7 @@ import torch
 
 import askwise as aw
 from askwise.numerics import ndtr
-from askwise.study import Checkpoint, Plan, Preference, Simulation, YesNo, conclusion, simulated
+from askwise.study import Checkpoint, Plan, Preference, Simulation, YesNo, conclusion, simulated, simulation
 from askwise.study.simulation import SimulatedUser
 
 
@@ -49,13 +49,16 @@ def test_users_vary_as_the_study_expects():
     assert float(values.var()) == pytest.approx(4 * 2.718281828 ** (0.7**2 / 2), rel=0.35)
 
 
-def test_users_are_judged_at_checkpoints_and_differ():
+def test_users_are_judged_at_checkpoints_and_differ(monkeypatch):
+    seeds, of = [], simulation.Study.of
+    monkeypatch.setattr(simulation.Study, "of", lambda plan: seeds.append(plan.seed) or of(plan))
     space = aw.Space(gain=aw.Real(0, 1))
     wanted = Simulation(Plan.checked(space, rule="random", kernel=aw.kernel("se", 0.3, 4.0)), 12, 2, 0)
     steps: list[None] = []
     first, last = simulated(wanted, lambda: steps.append(None))
     assert (first.answers, last.answers, len(steps)) == (10, 12, 24)
     assert last.share[0] != last.share[1]
+    assert seeds == [0, 1]
     assert all(share <= 1 for share in first.share + last.share)
     assert all(0.5 <= chance <= 1 for chance in first.chance + last.chance)
 

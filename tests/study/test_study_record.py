@@ -1,5 +1,6 @@
 """What is recorded of a study, who may change it, and that it goes on as if nothing had happened."""
 
+import re
 import threading
 import time
 from pathlib import Path
@@ -65,6 +66,18 @@ def test_another_answer_is_refused_unless_it_is_an_amendment():
     assert study.history()[0].answer == Preference(0)
     kinds = [(event.kind, event.body.get("reason")) for event in study._ledger.record.events()]
     assert kinds == [("asked", None), ("answered", None), ("amended", "wrong key")]
+
+
+def test_a_refusal_says_what_to_do_instead():
+    study = aw.Study(plane())
+    study.tell(study.ask(), 1)
+    for act, words in (
+        (lambda: study.skip(0), "be open to be skipped; got one that is answered: {'prefers': 1}. Use void"),
+        (lambda: study.expire(0), "be open to expire; got one that is answered: {'prefers': 1}. Only"),
+        (lambda: study.amend(study.ask(), 1), "have an answer to amend; got one that is open. Use tell"),
+    ):
+        with pytest.raises(aw.Conflict, match=rf"^question \d must {re.escape(words)}"):
+            act()
 
 
 @each_kind
@@ -218,9 +231,10 @@ def test_questions_expire_by_the_clock(monkeypatch):
     now += 2
     assert study.ask("cy").id == 0
     assert study.status().open == 2
+    assert study.ask("eve").id == 2  # cy has time from when cy was asked
     now += 62
     assert study.ask("dee").id == 0
-    assert study.status().expired == 1
+    assert study.status().expired == 2
 
 
 def test_a_context_is_given_and_kept():
@@ -480,7 +494,10 @@ def test_what_fails_ahead_of_time_is_tried_again(monkeypatch):
         return compute(situation)
 
     monkeypatch.setattr(study._prefetch, "_compute", failing)
-    played(study, 4)
+    for _ in range(3):
+        question = study.ask()
+        assert all(future.exception() is not None for future in list(study._prefetch._found.values()))
+        study.tell(question, 1)
     assert any(name.startswith("askwise prefetch") for name in calls)
     study.close()
     study.ask()  # nothing is computed ahead any more
