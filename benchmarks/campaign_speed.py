@@ -42,9 +42,9 @@ def seconds(experiment: Experiment, arm: Arm, function: str, device: str, lanes:
     known, half = problem.hyperparameters(experiment.prior), experiment.iterations // 2
     assert known is not None
     prior = known.gpytorch().to(device)
-    shape, pairs = (lanes, half, arm.m, problem.function.dim), max(1, arm.m * (arm.m - 1) // 2)
+    shape = (lanes, half, arm.m, problem.function.dim)
     asked = torch.rand(shape, generator=source, dtype=torch.float64).to(device)
-    chance = torch.rand(lanes, half + STEPS, pairs, generator=source, dtype=torch.float64).to(device)
+    chance = torch.rand(lanes, half + STEPS, arm.pairs, generator=source, dtype=torch.float64).to(device)
     query: Query | None = None
     rule, times = parse(arm.rule), []
     for step in range(STEPS + 1):  # the first infers from scratch and warms up

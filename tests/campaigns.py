@@ -1,11 +1,11 @@
-"""Results that nobody computed, scripts as modules, and readers of Markdown and LaTeX."""
+"""Made-up results, scripts as modules, and parsers of Markdown and LaTeX."""
 
 import importlib.util
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -15,7 +15,6 @@ from askwise.bench.chunks import Chunk, Folder
 from askwise.bench.experiments import EXPERIMENTS, Experiment
 from askwise.bench.functions import FUNCTIONS
 from askwise.bench.lanes import RunId
-from askwise.bench.provenance import written
 from askwise.bench.regret import levels
 
 HOUSE = r"(?s)^.+ must .+; got .+\. .+"
@@ -38,7 +37,7 @@ def script(name: str) -> Iterator[ModuleType]:
 
 
 def made_up(experiment: Experiment, seed: int = 0) -> dict[str, np.ndarray]:
-    """Scores [function, replicate, iteration] that improve, at a speed of each arm's own."""
+    """Scores [function, replicate, iteration] that improve, each arm at another speed."""
     source = np.random.default_rng(seed)
     shape = (experiment.replicates, experiment.iterations)
     found = {}
@@ -61,7 +60,7 @@ def keep(directory: Path, experiment: Experiment, scores: dict[str, np.ndarray])
     folder = Folder(directory)
     folder.write_about(
         {
-            "experiment": written(experiment),
+            "experiment": asdict(experiment),
             "seed": "hash of the cell's name",
             "seconds": 1234.567,
             "lane_iterations_per_second": 98.7654,
@@ -73,18 +72,15 @@ def keep(directory: Path, experiment: Experiment, scores: dict[str, np.ndarray])
     n, t = experiment.replicates, experiment.iterations
     for arm in experiment.arms:
         for d in {FUNCTIONS[function].dim for function in experiment.functions}:
-            own = [place for place, name in enumerate(experiment.functions) if FUNCTIONS[name].dim == d]
-            names = [experiment.functions[place] for place in own]
-            lanes, pairs = n * len(own), max(1, arm.m * (arm.m - 1) // 2)
+            rows = [row for row, name in enumerate(experiment.functions) if FUNCTIONS[name].dim == d]
+            names, lanes = [experiment.functions[row] for row in rows], n * len(rows)
             folder.write(
                 Chunk(
-                    tuple(
-                        RunId(experiment.name, name, arm.label, each) for name in names for each in range(n)
-                    ),
+                    tuple(RunId(experiment.name, name, arm.label, k) for name in names for k in range(n)),
                     questions=np.zeros((lanes, t, arm.m, d)),
-                    answers=np.zeros((lanes, t, pairs), bool),
+                    answers=np.zeros((lanes, t, arm.pairs), bool),
                     optima=np.zeros((lanes, t, d)),
-                    scores=scores[arm.label][own].reshape(lanes, t),
+                    scores=scores[arm.label][rows].reshape(lanes, t),
                     converged=np.ones((lanes, t), bool),
                     seconds=np.zeros(t),
                     hardware="none",
@@ -98,7 +94,7 @@ def small(name: str, functions: tuple[str, ...] = SHOWN) -> Experiment:
 
 
 def part(text: str, heading: str) -> str:
-    """What stands below a heading, up to the next of its level or higher."""
+    """The text below a heading, up to the next one of the same level or higher."""
     level = heading.split()[0]
     begin = text.index(f"{heading}\n") + len(heading)
     end = re.search(rf"(?m)^#{{1,{len(level)}}} ", text[begin:])
@@ -106,14 +102,14 @@ def part(text: str, heading: str) -> str:
 
 
 def table(text: str, caption: str) -> dict[str, dict[str, str]]:
-    """The table below a caption: by the first cell of the row and the name of the column, without markup."""
+    """The table below a caption without markup, by the first cell of the row and the name of the column."""
     lines = text[text.index(caption) :].split("\n\n")[1].splitlines()
     cells = [[cell.strip().strip("*").strip("`") for cell in line.strip("|").split(" | ")] for line in lines]
     return {row[0]: dict(zip(cells[0], row, strict=True)) for row in cells[2:]}
 
 
 def check_latex(tex: str) -> None:
-    """Braces, environments and columns fit, and nothing that LaTeX would trip over is left."""
+    """Braces and environments match, rows have all columns, and special characters are escaped."""
     bare = "\n".join(re.sub(r"(?<!\\)%.*", "", line) for line in tex.splitlines())
     plain = re.sub(r"\\[\\{}_&%#$]", lambda found: "\\\\" if found[0] == "\\\\" else "", bare)
     assert plain.count("{") == plain.count("}")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import mannwhitneyu
@@ -33,6 +33,7 @@ def brute(x, y):
     return np.mean(shares)
 
 
+@settings(max_examples=30)
 @given(random_scores(), st.sampled_from(["final", "auc"]))
 def test_the_matrix_is_that_of_the_definition(scores, of):
     found = superiority(scores, bootstraps=1, of=of)
@@ -57,6 +58,7 @@ def test_normal_runs_are_superior_as_often_as_theory_says():
     assert superiority(scores, bootstraps=1).matrix[0, 1] == pytest.approx(expected, abs=0.04)
 
 
+@settings(max_examples=30)
 @given(random_scores())
 def test_what_one_gains_the_other_loses(scores):
     found = superiority(scores, bootstraps=20)
@@ -68,7 +70,7 @@ def test_what_one_gains_the_other_loses(scores):
     assert (found.low <= found.high).all()
 
 
-def test_rules_that_never_overlap_leave_no_doubt():
+def test_rules_that_never_overlap_have_an_interval_of_no_width():
     scores = {"best": np.full((3, 5, 1), 2.0), "worst": np.zeros((3, 8, 1)), "also": np.zeros((3, 8, 1))}
     found = superiority(scores, bootstraps=50)
     expected = [[0.5, 1, 1], [0, 0.5, 0.5], [0, 0.5, 0.5]]
@@ -89,7 +91,7 @@ def brute_interval(x, y, bootstraps, seed):
     return np.quantile(drawn, (0.025, 0.975))
 
 
-def test_the_interval_is_that_of_drawing_runs_again():
+def test_the_interval_is_that_of_resampling_run_by_run():
     source = np.random.default_rng(5)
     x, y = source.normal(0.5, 1, (2, 9, 1)).round(1), source.normal(0, 2, (2, 14, 1)).round(1)
     found = superiority({"x": x, "y": y}, bootstraps=8000, seed=1)
@@ -99,21 +101,21 @@ def test_the_interval_is_that_of_drawing_runs_again():
     assert found.low[0, 1] < found.matrix[0, 1] < found.high[0, 1]
 
 
-def test_intervals_hold_the_truth_about_as_often_as_they_say():
+def test_intervals_have_their_nominal_coverage():
     source = np.random.default_rng(11)
     shifts = np.array([-0.3, 0.5, 1.5])[:, None, None]
     truth = np.mean([math.erfc(-shift / 2) / 2 for shift in shifts.ravel()])
-    trials, held, below = 400, 0, 0
+    trials, held, below = 250, 0, 0
     for trial in range(trials):
         scores = {"x": source.normal(shifts, 1, (3, 25, 1)), "y": source.normal(0, 1, (3, 25, 1))}
         found = superiority(scores, bootstraps=300, seed=trial)
         held += found.low[0, 1] <= truth <= found.high[0, 1]
         below += truth < found.low[0, 1]
-    assert 0.91 <= held / trials <= 0.98  # three standard errors of 0.95, and a little more below
+    assert 0.905 <= held / trials <= 0.985  # three standard errors of 0.95
     assert below / trials <= 0.06  # on both sides
 
 
-def test_the_functions_are_not_drawn_again():
+def test_the_functions_are_not_resampled():
     # runs that never vary: drawing functions again would spread from 0 to 1
     x = np.array([0.0, 0.0, 2.0, 2.0])[:, None, None] * np.ones((4, 6, 1))
     found = superiority({"x": x, "y": np.ones((4, 6, 1))}, bootstraps=100)

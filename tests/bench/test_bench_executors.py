@@ -1,4 +1,4 @@
-"""Executors: every task is done, whoever is killed on the way."""
+"""Executors: every task is done, even if workers are killed."""
 
 import multiprocessing
 import os
@@ -24,7 +24,7 @@ def squared(number: int) -> int:
 
 
 def deadly(task: tuple[Path, int]) -> int:
-    """The number of tries; kills its process until so many have died of it, -1: fails once."""
+    """The number of tries; the first ``deaths`` of them kill the process; with -1 the first one raises."""
     marks, deaths = task
     tries = len(list(marks.parent.glob(f"{marks.name}*"))) + 1
     marks.with_name(f"{marks.name}{tries}").touch()
@@ -36,8 +36,8 @@ def deadly(task: tuple[Path, int]) -> int:
 
 
 def circumstances(_: int) -> tuple[str, int, bool]:
-    deaf = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    return os.environ["OMP_NUM_THREADS"], os.getpid(), deaf
+    blocked = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    return os.environ["OMP_NUM_THREADS"], os.getpid(), blocked
 
 
 def wrong(number: int) -> int:
@@ -72,14 +72,14 @@ def gone(pids: list[int], patience: float = 10.0) -> bool:
     return False
 
 
-@pytest.mark.parametrize("executor", [ThisProcess(), Processes(2), Processes(5)], ids=["here", "few", "many"])
+@pytest.mark.parametrize("executor", [ThisProcess(), Processes(2), Processes(4)], ids=["here", "few", "many"])
 def test_every_task_is_done_once(executor):
-    assert all_of(executor, squared, range(4)) == [(0, 0), (1, 1), (2, 4), (3, 9)]
+    assert all_of(executor, squared, range(3)) == [(0, 0), (1, 1), (2, 4)]
     assert all_of(executor, squared, []) == []
 
 
 @pytest.mark.parametrize("executor", [ThisProcess(), Processes(2)], ids=["here", "processes"])
-def test_tasks_are_taken_only_when_there_is_room_for_them(executor):
+def test_tasks_are_taken_only_when_a_worker_is_free(executor):
     taken = []
     tasks = (taken.append(number) or number for number in range(8))
     with closing(executor.results(squared, tasks)) as results:
@@ -121,17 +121,17 @@ def test_a_worker_killed_while_it_has_nothing_to_do_is_replaced():
         assert next(results) == (3, 9)
 
 
-def test_workers_have_one_thread_each_and_do_not_hear_ctrl_c(monkeypatch):
+def test_workers_have_one_thread_each_and_ignore_ctrl_c(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    ((_, (threads, pid, deaf)),) = all_of(Processes(1), circumstances, [0])
+    ((_, (threads, pid, blocked)),) = all_of(Processes(1), circumstances, [0])
     assert threads == "1"
-    assert deaf
+    assert blocked
     assert pid != os.getpid()
     assert "OMP_NUM_THREADS" not in os.environ
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
-def test_workers_end_when_nobody_wants_more():
+def test_workers_end_when_results_are_closed():
     results = Processes(2).results(slow, iter([0.0, 60.0, 60.0]))
     next(results)
     pids = [worker.pid for worker in multiprocessing.active_children()]
@@ -157,7 +157,7 @@ if __name__ == "__main__":
 """
 
 
-def test_workers_end_when_who_started_them_is_killed(tmp_path):
+def test_workers_end_when_their_parent_is_killed(tmp_path):
     program = tmp_path / "parent.py"
     program.write_text(PARENT)
     paths = [*map(str, Path(__file__).parents[:2]), *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -1,4 +1,4 @@
-"""The experiments there are, and parts of them."""
+"""The experiments, and parts of them."""
 
 import re
 from dataclasses import replace
@@ -46,7 +46,7 @@ def test_there_are_nine_experiments():
     assert all(name == experiment.name for name, experiment in EXPERIMENTS.items())
 
 
-def test_the_three_of_the_paper_ask_as_often_as_the_paper_did():
+def test_the_three_of_the_paper_have_its_number_of_queries():
     paper = [EXPERIMENTS[name] for name in ("bbo", "pbo", "batch")]
     assert sum(each.lane_iterations for each in paper) == 34 * (5 * 60 * 100 + 9 * 40 * 80 + 3 * 30 * 30)
     assert [(each.replicates, each.iterations) for each in paper] == [(60, 100), (40, 80), (30, 30)]
@@ -64,7 +64,7 @@ def test_rules_and_sizes_are_those_of_the_paper():
         assert {arm.m for arm in EXPERIMENTS[name].arms} == {m}
 
 
-def test_as_run_is_felt_in_the_units_and_judged_by_the_score_of_the_published_table():
+def test_experiments_as_run_have_the_units_and_the_metric_of_the_published_table():
     bbo, pbo, batch = (EXPERIMENTS[f"{name}-as-run"] for name in ("bbo", "pbo", "batch"))
     assert (bbo.scale, bbo.score) == ("rescaled", "probability")
     assert {(each.scale, each.score) for each in (pbo, batch)} == {("raw", "value")}
@@ -100,7 +100,7 @@ def test_every_experiment_has_the_functions_of_the_paper(experiment):
 
 
 @each_experiment
-def test_every_rule_is_spelled_in_the_one_way_and_asks_so_many(experiment):
+def test_every_rule_has_its_normal_spelling_and_takes_queries_of_this_size(experiment):
     for arm in experiment.arms:
         rule = parse(arm.rule)
         assert str(rule) == arm.rule
@@ -117,7 +117,7 @@ def test_there_is_a_prior_for_every_function_of_an_experiment_in_its_units(exper
 
 
 @each_experiment
-def test_what_an_experiment_is_for_is_said(experiment):
+def test_every_experiment_has_a_title_and_a_purpose(experiment):
     assert experiment.title
     assert experiment.about.endswith(".")
     assert 1 <= experiment.initial < experiment.iterations
@@ -127,7 +127,7 @@ def test_what_an_experiment_is_for_is_said(experiment):
 # arms
 
 
-def test_an_arm_is_called_by_its_rule_unless_told_otherwise():
+def test_the_label_of_an_arm_is_its_rule_unless_given():
     assert Arm("ucb_phi( beta = 2 )", 1) == Arm("ucb_phi(beta=2.0)", 1, "ucb_phi(beta=2.0)")
     assert Arm("muc", 5, "five").label == "five"
 
@@ -203,7 +203,7 @@ def test_a_run_of_a_part_is_the_run_of_the_whole_as_far_as_it_goes(whole, iterat
         ({"iterations": 0}, "iterations must be 1 or more; got 0"),
     ],
 )
-def test_a_part_that_is_none_is_refused(asked, message):
+def test_an_impossible_part_is_refused(asked, message):
     with pytest.raises(ValueError, match=f"^{message}") as caught:
         SMALL.reduced(**asked)
     assert HOUSE.match(str(caught.value))

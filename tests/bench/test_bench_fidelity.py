@@ -1,4 +1,4 @@
-"""Our scores beside the authors'."""
+"""Our scores compared with the authors'."""
 
 from dataclasses import replace
 
@@ -32,10 +32,10 @@ def batch(directory):
 
 def test_scores_are_better_worse_or_indistinguishable(authors, batch):
     function = batch.functions[0]
-    own = batch.scores["muc"][0]
+    muc = batch.scores["muc"][0]
     level = levels(function, "raw", "value")
     theirs = {
-        "muc": {function: own - 10},
+        "muc": {function: muc - 10},
         "kss": {function: batch.scores["kss"][0] + 10},
         "random": {function: batch.scores["random"][0] + 1e-8 * (level.best - level.usual)},
     }
@@ -46,11 +46,11 @@ def test_scores_are_better_worse_or_indistinguishable(authors, batch):
         "indistinguishable",
     ]
     assert found["muc"].p == pytest.approx(
-        mannwhitneyu(own[:, -1], own[:, -1] - 10, alternative="two-sided", method="asymptotic").pvalue
+        mannwhitneyu(muc[:, -1], muc[:, -1] - 10, alternative="two-sided", method="asymptotic").pvalue
     )
     assert found["random"].p == 1
-    assert found["muc"].ours_median == pytest.approx(np.median(own[:, -1]))
-    assert found["muc"].theirs_mean == pytest.approx(own[:, -1].mean() - 10)
+    assert found["muc"].ours_median == pytest.approx(np.median(muc[:, -1]))
+    assert found["muc"].theirs_mean == pytest.approx(muc[:, -1].mean() - 10)
 
 
 def test_runs_of_unequal_length_are_compared_where_both_are(authors, batch):
@@ -79,7 +79,7 @@ def test_the_authors_scores_are_read_by_our_names(authors, tmp_path, directory, 
         **{"another/ackley/MVT": np.ones((1, 1)), f"{source}/egg/BKG": np.ones(1)},
     )
     found = authors.authors_scores(tmp_path / "s.npz", "batch-as-run")
-    assert {rule: sorted(own) for rule, own in found.items()} == {
+    assert {rule: sorted(functions) for rule, functions in found.items()} == {
         "muc": ["ackley"],
         "kss": [],
         "random": ["ursem_waves"],
@@ -103,11 +103,11 @@ def test_a_table_of_fidelity_has_every_function(authors, batch):
     theirs = {"muc": dict(zip(batch.functions, batch.scores["muc"] - 1, strict=True))}
     rows = authors.fidelity(batch, theirs)
     text = authors.fidelity_table(rows, "batch-as-run", Recipe("make it"))
-    own = table(text, "Final scores of `muc`")
-    assert tuple(own) == batch.functions
+    rows_of_muc = table(text, "Final scores of `muc`")
+    assert tuple(rows_of_muc) == batch.functions
     for row in rows:
-        assert own[row.function]["median<br>theirs"] == short(row.theirs_median)
-        assert own[row.function]["ours are"] == row.verdict
+        assert rows_of_muc[row.function]["median<br>theirs"] == short(row.theirs_median)
+        assert rows_of_muc[row.function]["ours are"] == row.verdict
 
 
 def test_experiments_that_the_authors_did_not_run_are_refused(authors, tmp_path):

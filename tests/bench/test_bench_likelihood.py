@@ -39,9 +39,9 @@ def test_the_table_of_likelihood_has_every_function_and_the_kernel_of_least_erro
         assert 0 < found.outputscale <= 1.001 * likelihood.OUTPUTSCALES[1]
 
 
-@pytest.mark.parametrize("name", ["forrester", "langermann", "hartmann4", "branin"])
-def test_the_table_of_likelihood_is_about_the_samples_it_says(likelihood, name):
-    """Evidence and error of the tabled parameters, made again, and no slope where no bound stopped them."""
+@pytest.mark.parametrize("name", ["forrester", "branin", pytest.param("hartmann4", marks=pytest.mark.slow)])
+def test_the_table_of_likelihood_is_reproduced(likelihood, name):
+    """The tabled evidence and error are reproduced, and the gradient is zero except at a bound."""
     row, points = problems._table("likelihood")[name], likelihood.sample(FUNCTIONS[name])
     for family in FAMILIES:
         lengths = [float(length) for length in row[f"lengthscale_{family}"].split()]
@@ -86,7 +86,7 @@ def test_evidence_is_the_density_of_the_values(likelihood, family):
 
 
 @each_family
-def test_the_slope_is_that_of_the_evidence(likelihood, family):
+def test_the_gradient_is_that_of_the_evidence(likelihood, family):
     evidence = likelihood.Evidence(family, likelihood.Sample(*gaussian_sample("matern32", 0.3, 1.5, 30, 5)))
     parameters = np.log([0.05, 0.1, 2.0] if family == "se" else [0.1, 2.0])
     step = 1e-5
@@ -109,19 +109,19 @@ def test_errors_are_those_of_the_predictive_mean(likelihood, family):
     )
 
 
-def test_parameters_of_a_draw_are_found_again(likelihood):
-    points = likelihood.Sample(*gaussian_sample("se", [0.1, 0.3], 2.0, 300, 200))
+def test_parameters_of_a_draw_are_recovered(likelihood):
+    points = likelihood.Sample(*gaussian_sample("se", [0.1, 0.3], 2.0, 200, 100))
     fit = likelihood.fitted("se", points)
     assert fit.lengthscale == pytest.approx((0.1, 0.3), rel=0.15)
     assert fit.outputscale == pytest.approx(2.0, rel=0.8)
     assert fit.at_bound == ""
     truth, _ = likelihood.Evidence("se", points).descent(np.log([0.1, 0.3, 2.0]))
-    assert fit.evidence >= -300 * truth
+    assert fit.evidence >= -200 * truth
 
 
 def test_the_kernel_of_a_draw_is_chosen(likelihood):
     """A rough draw is predicted worst by the squared exponential, best by its own kernel."""
-    points = likelihood.Sample(*gaussian_sample("matern32", 0.2, 1.0, 150, 600))
+    points = likelihood.Sample(*gaussian_sample("matern32", 0.2, 1.0, 100, 400))
     fits = [likelihood.fitted(family, points) for family in FAMILIES]
     assert [fit.kernel for fit in fits] == list(FAMILIES)
     assert likelihood.chosen(fits).kernel == "matern32"
@@ -134,7 +134,7 @@ def test_the_kernel_of_least_error_is_chosen_whatever_its_evidence(likelihood, e
     assert likelihood.chosen(fits).kernel == FAMILIES[errors.index(0.1)]
 
 
-def test_bounds_that_stop_a_parameter_are_told(likelihood):
+def test_parameters_at_a_bound_are_named(likelihood):
     x, y = uniform(40, 2), uniform(40).sub(0.5).sign()
     torn = torch.cat([x, x + 0.0005]), torch.cat([y, -y])  # opposite values at neighbours
     assert likelihood.fitted("matern32", likelihood.Sample(*torn, *torn)).at_bound == "lengthscale1=low"
@@ -142,7 +142,7 @@ def test_bounds_that_stop_a_parameter_are_told(likelihood):
     assert "lengthscale1=high" in likelihood.fitted("se", likelihood.Sample(*line, *line)).at_bound
 
 
-def test_a_matrix_that_has_no_factor_is_the_worst(likelihood, monkeypatch):
+def test_a_matrix_without_a_cholesky_factor_has_the_worst_evidence(likelihood, monkeypatch):
     monkeypatch.setattr(likelihood, "NUGGET", -1e-3)
     evidence = likelihood.Evidence("se", likelihood.Sample(*gaussian_sample("matern32", 0.3, 1.5, 30, 5)))
     loss, slope = evidence.descent(np.log([20.0, 20.0, 1.0]))

@@ -14,12 +14,12 @@ def progress_after(seconds: float) -> Progress:
     return progress
 
 
-def test_progress_tells_how_fast_it_is_and_how_long_it_will_take():
+def test_progress_shows_the_speed_and_the_time_left():
     progress = progress_after(20.0)
     assert str(progress) == "10 of 40 runs, 0:00:20 so far"
-    progress.add(10)
+    progress.done += 10
     assert str(progress) == "20 of 40 runs, 25 iterations/s, 0:00:40 left"
-    progress.add(20)
+    progress.done += 20
     assert str(progress) == "40 of 40 runs, 75 iterations/s, 0:00:20 in all"
 
 
@@ -35,7 +35,7 @@ def test_progress_rewrites_its_line_on_a_terminal_and_adds_lines_elsewhere(monke
         progress = progress_after(20.0)
         with shown(progress, out):
             time.sleep(0.1)
-            progress.add(30)
+            progress.done += 30
     lines = terminal.getvalue().split("\r\x1b[K")
     assert len(lines) > 3
     assert lines[1] == "10 of 40 runs, 0:00:20 so far"

@@ -1,6 +1,7 @@
 """How results were computed: experiments in JSON, and the command that runs them."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -28,5 +29,5 @@ def test_the_command_names_modules_before_the_directory():
 
 @pytest.mark.parametrize("name", sorted(EXPERIMENTS))
 def test_every_experiment_comes_back_from_json(name):
-    document = json.loads(json.dumps(provenance.written(EXPERIMENTS[name])))
+    document = json.loads(json.dumps(asdict(EXPERIMENTS[name])))
     assert provenance.experiment_of(document) == EXPERIMENTS[name]

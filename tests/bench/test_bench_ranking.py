@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import mannwhitneyu
@@ -80,6 +80,7 @@ def random_scores(draw, iterations=4):
     }
 
 
+few = settings(max_examples=15)  # an example takes up to 100 ms
 alphas = st.sampled_from([5e-4, 0.0123, 0.0456, 0.123, 0.234])
 
 
@@ -99,11 +100,13 @@ def cells(table: Table):
     return by_rule, pairs
 
 
+@few
 @given(random_scores(), alphas)
 def test_the_rows_are_those_of_the_definition(scores, alpha):
     assert set(rank(scores, alpha).rows) == slow_rows(scores, alpha)
 
 
+@few
 @given(random_scores(), alphas)
 def test_the_matrices_are_fractions_of_functions_won(scores, alpha):
     table = rank(scores, alpha)
@@ -202,6 +205,7 @@ def test_equal_trajectories_tie_whatever_their_layout_in_memory():
     np.testing.assert_array_equal(final[0], values[..., -1])
 
 
+@few
 @given(random_scores(), alphas, st.randoms(use_true_random=False))
 def test_the_order_of_rules_functions_and_replicates_does_not_matter(scores, alpha, chance):
     rules = list(scores)
@@ -211,18 +215,21 @@ def test_the_order_of_rules_functions_and_replicates_does_not_matter(scores, alp
     assert cells(rank(shuffled, alpha)) == cells(rank(scores, alpha))
 
 
+@few
 @given(random_scores(iterations=1), alphas)
 def test_last_scores_count_by_their_order_alone(scores, alpha):
     bent = {rule: np.exp(3 * values) - 7 for rule, values in scores.items()}
     assert cells(rank(bent, alpha)) == cells(rank(scores, alpha))
 
 
+@few
 @given(random_scores(), alphas)
 def test_the_unit_of_scores_does_not_matter(scores, alpha):
     other_unit = {rule: 8 * values - 64 for rule, values in scores.items()}
     assert cells(rank(other_unit, alpha)) == cells(rank(scores, alpha))
 
 
+@few
 @given(random_scores(), alphas)
 def test_borda_scores_are_whole_and_add_up_over_functions(scores, alpha):
     table = rank(scores, alpha)
@@ -234,6 +241,7 @@ def test_borda_scores_are_whole_and_add_up_over_functions(scores, alpha):
         assert not matrix.diagonal().any()
 
 
+@few
 @given(random_scores())
 def test_a_rule_that_wins_at_a_level_wins_at_a_looser_one(scores):
     tables = ranks_at(scores, (5e-4, 0.005, 0.05))

@@ -1,16 +1,15 @@
-"""Results on disk: whole or not at all, told if missing, and small when packed."""
+"""Results on disk: written atomically, counted if missing, and small when packed."""
 
 import errno
 import os
 import re
 import zipfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from askwise.bench import provenance
 from askwise.bench.campaign import Campaign
 from askwise.bench.chunks import Chunk, Folder, Unusable, write_atomically
 from askwise.bench.experiments import EXPERIMENTS, Arm, Experiment
@@ -38,10 +37,10 @@ MIXED = Experiment(
 
 
 def made_up(experiment: Experiment, function: str, label: str) -> Chunk:
-    """Runs that nobody ran, of all replicates of an arm on a function."""
+    """Made-up runs of all replicates of an arm on a function."""
     source = np.random.default_rng(len(function) + 100 * len(label))
     lanes, t, m = experiment.replicates, experiment.iterations, experiment.arm(label).m
-    d, pairs = FUNCTIONS[function].dim, max(1, m * (m - 1) // 2)
+    d, pairs = FUNCTIONS[function].dim, experiment.arm(label).pairs
     return Chunk(
         ids=tuple(RunId(experiment.name, function, label, replicate) for replicate in range(lanes)),
         questions=source.random((lanes, t, m, d)),
@@ -55,10 +54,10 @@ def made_up(experiment: Experiment, function: str, label: str) -> Chunk:
 
 
 def kept(experiment: Experiment, directory: Path, but: tuple[tuple[str, str], ...] = ()) -> Path:
-    """A directory with such runs of an experiment, but for those of some functions and arms."""
+    """A directory with such runs of an experiment, except those of some functions and arms."""
     folder = Folder(directory)
     folder.path.mkdir(exist_ok=True)
-    folder.write_about({"experiment": provenance.written(experiment), "seed": "by name"})
+    folder.write_about({"experiment": asdict(experiment), "seed": "by name"})
     for arm in experiment.arms:
         for function in experiment.functions:
             if (function, arm.label) not in but:
@@ -155,7 +154,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one_and_nothing_else(tmp_p
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_was_left_half_written_is_ignored_and_swept(tmp_path):
+def test_unfinished_files_are_ignored_and_removed(tmp_path):
     folder = Folder(kept(MIXED, tmp_path))
     (folder.chunks / "0123.npz.77.tmp").write_bytes(b"half")
     (folder.path / "about.json.77.tmp").write_bytes(b"half")
@@ -194,7 +193,7 @@ def test_missing_runs_are_counted_with_the_command_that_computes_them(tmp_path):
     )
 
 
-def test_damaged_files_are_told_with_the_runs_that_are_missing(tmp_path):
+def test_damaged_files_are_counted_with_the_missing_runs(tmp_path):
     folder = Folder(kept(MIXED, tmp_path))
     next(folder.chunks.iterdir()).write_bytes(b"")
     assert "got 16 (2 missing; unusable files: 1)" in refusal(tmp_path)
@@ -229,7 +228,7 @@ def test_a_directory_without_a_campaign_is_refused(tmp_path, text, message):
 # packed
 
 
-def test_packed_results_come_back_but_for_the_rounding_of_scores(tmp_path):
+def test_packed_results_come_back_with_scores_rounded_to_float32(tmp_path):
     there = kept(MIXED, tmp_path / "there")
     results, packed = load(there), load(pack(there, tmp_path / "packed"))
     assert packed.experiment == results.experiment
@@ -265,7 +264,7 @@ def test_equal_results_are_packed_into_equal_files(tmp_path):
     assert one.read_bytes() == other.read_bytes()
 
 
-def test_only_finished_campaigns_are_packed_and_only_where_none_is(tmp_path):
+def test_only_finished_campaigns_are_packed_and_only_elsewhere(tmp_path):
     there = kept(MIXED, tmp_path / "there", but=(("trid", "duel"),))
     with pytest.raises(ValueError, match="2 missing"):
         pack(there, tmp_path / "packed")
@@ -280,7 +279,7 @@ def test_only_finished_campaigns_are_packed_and_only_where_none_is(tmp_path):
     assert HOUSE.match(str(caught.value))
 
 
-def test_a_packed_file_cut_short_is_refused(tmp_path):
+def test_a_truncated_packed_file_is_refused(tmp_path):
     path = pack(kept(MIXED, tmp_path / "there"), tmp_path / "packed") / "scores.npz"
     path.write_bytes(path.read_bytes()[:-200])
     assert "must be a packed campaign" in refusal(tmp_path / "packed")

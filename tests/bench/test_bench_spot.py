@@ -1,10 +1,9 @@
-"""Spot checks notice what differs from committed results, and say by how much a question scores better."""
+"""Spot checks find differences from committed results, and measure how much better a query scores."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
-from askwise.bench import provenance
 from askwise.bench.chunks import Chunk, Folder
 from askwise.bench.experiments import EXPERIMENTS, Arm
 from askwise.bench.functions import FUNCTIONS
@@ -28,13 +27,13 @@ def runs():
 
 
 def committed(directory, runs, moved=0.0, worse=0.0):
-    """Packed results: these runs, but for the third question of the first and for all scores."""
+    """Packed results of these runs, with the third query of the first run moved and all scores lowered."""
     chunk = Chunk.of(IDS, runs, "an abacus")
     questions = chunk.questions.copy()
     questions[0, 2] += moved
     folder = Folder(directory / "whole")
     folder.path.mkdir()
-    folder.write_about({"experiment": provenance.written(TINY)})
+    folder.write_about({"experiment": asdict(TINY)})
     folder.write(replace(chunk, questions=questions, scores=chunk.scores - worse))
     return load(pack(folder.path, directory / "packed"))
 
@@ -48,7 +47,7 @@ def test_runs_that_are_the_same_are_found_the_same(spot, runs, tmp_path):
 
 
 @pytest.mark.parametrize(("moved", "noticed", "parted"), [(1e-2, 3, 3), (1e-5, 3, 0), (1e-8, 0, 0)])
-def test_the_question_that_differs_is_found(spot, runs, tmp_path, moved, noticed, parted):
+def test_the_query_that_differs_is_found(spot, runs, tmp_path, moved, noticed, parted):
     found = spot.compared(committed(tmp_path, runs, moved), ("ucb_phi", "forrester"), runs)
     assert (found.noticed, found.parted) == (noticed, parted)
     assert found.largest == pytest.approx(0 if parted else moved)
@@ -77,7 +76,7 @@ slow = pytest.mark.slow
         pytest.param("batch", "muc", 3, marks=slow),
     ],
 )
-def test_no_question_scores_better_than_the_one_that_the_rule_asked(spot, name, rule, m):
+def test_no_query_scores_better_than_that_of_the_rule(spot, name, rule, m):
     experiment = replace(EXPERIMENTS[name], arms=(Arm(rule, m),), iterations=7)
     run_id = RunId(name, "forrester", rule, 1)
     runs = run(experiment, [run_id])

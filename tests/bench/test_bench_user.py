@@ -15,16 +15,16 @@ MANY = 40_000
 
 
 def shares(user: User, values: list[float], count: int = MANY) -> list[float]:
-    """How often each answer of many is yes, or a win of the first."""
+    """The fraction of answers that are yes, or prefer the first."""
     pairs = max(1, len(values) * (len(values) - 1) // 2)
-    told = user.answers(f64(values).expand(count, -1), uniform(count, pairs))
-    assert told.shape == (count, pairs)
-    assert told.dtype == torch.bool
-    return told.double().mean(0).tolist()
+    found = user.answers(f64(values).expand(count, -1), uniform(count, pairs))
+    assert found.shape == (count, pairs)
+    assert found.dtype == torch.bool
+    return found.double().mean(0).tolist()
 
 
 def plausible(share: float, probability: float, count: int = MANY) -> bool:
-    """Whether so many answers may come out so: all but once in a million times."""
+    """Whether this fraction is plausible: the binomial interval misses once in a million times."""
     low, high = binom.interval(1 - 1e-6, count, probability)
     return bool(low <= share * count <= high)
 
