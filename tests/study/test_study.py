@@ -20,6 +20,7 @@ from tensors import f64
 KINDS = ("binary", "duel", "batch")
 SLOW = pytest.mark.slow
 each_kind = pytest.mark.parametrize("feedback", KINDS)
+most_kinds = pytest.mark.parametrize("feedback", ["binary", "duel", pytest.param("batch", marks=SLOW)])
 SIZE = {"binary": 1, "duel": 2, "batch": 3}
 
 
@@ -93,7 +94,7 @@ def test_a_question_may_be_answered_by_its_number(feedback):
     assert one.best() == other.best()
 
 
-@each_kind
+@most_kinds
 def test_equal_seeds_and_answers_give_equal_questions(feedback):
     one, other = (studying(feedback, seed=3, initial=2) for _ in range(2))
     rounds = 3 if feedback == "batch" else 5
@@ -107,7 +108,7 @@ def test_other_seeds_give_other_questions(feedback):
     assert all(first[k] != first[0] for k in range(1, 4))
 
 
-@each_kind
+@most_kinds
 def test_questions_are_in_natural_units_inside_the_bounds(feedback):
     study = studying(feedback, plane(), initial=2)
     for question in played(study, 3 if feedback == "batch" else 5):
@@ -217,7 +218,7 @@ def test_a_rule_may_be_given_by_text_or_as_it_is():
     assert studying("binary", rule=parse("thompson")).rule == parse("thompson")
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("size", [pytest.param(2, marks=SLOW), 4])
 def test_a_batch_has_as_many_options_as_wanted(size):
     study = studying("batch", size=size, initial=1)
     assert [len(question.options) for question in played(study, 2)] == [size] * 2
@@ -282,7 +283,7 @@ def test_without_answers_anything_may_be_best(feedback):
         assert best.probability == pytest.approx(0.5)
 
 
-@each_kind
+@most_kinds
 def test_asking_for_the_best_changes_nothing(feedback):
     one, other = (studying(feedback, seed=2, initial=2) for _ in range(2))
     for _ in range(3 if feedback == "batch" else 4):

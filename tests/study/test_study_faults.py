@@ -11,11 +11,12 @@ import pytest
 
 import askwise as aw
 from askwise.study import Preference, Study
-from processes import PROCESSES, finish, forked
+from processes import finish, forked
 from processes import place as place  # a fixture
 
 SPACE = aw.Space(u=aw.Real(0, 1), k=aw.Integer(1, 5))
 KERNEL = aw.kernel("se", 0.3, 4.0)
+PEOPLE = 5
 
 
 def create(place: str, rule: str) -> None:
@@ -40,10 +41,10 @@ def test_many_processes_ask_and_tell_on_one_study(place, rule, tmp_path):
         study.close()
 
     log = tmp_path / "log"
-    finish([forked(lambda k=k: work(f"person {k}"), log) for k in range(PROCESSES)], log)
+    finish([forked(lambda k=k: work(f"person {k}"), log) for k in range(PEOPLE)], log)
     study = Study.open(place)
     history = study.history()
-    assert [entry.status for entry in history] == ["answered"] * (PROCESSES * rounds)
+    assert [entry.status for entry in history] == ["answered"] * (PEOPLE * rounds)
     assert all(entry.answer == Preference(answered(*entry.options)) for entry in history)
     assert all(question.equal for question in study.replay())
     study.close()
