@@ -39,6 +39,7 @@ for storage, kernel in zip(sys.argv[1:], ("matern52", "rational_quadratic"), str
         assert all(option["window"] in (64, 128, 256, 512, 1024) for option in question.options)
         study.tell(question, 0)
     assert 0 <= study.best().params["gain"] <= 1
+    assert study.status().regret >= 0
     assert all(again.equal for again in study.replay())
     study.close()
 """

@@ -20,7 +20,7 @@ from askwise.errors import Refused
 from askwise.model.belief import Belief
 from askwise.model.features import features
 from askwise.model.features.base import Features, ValueAndGradient
-from askwise.model.kernels import Covariance
+from askwise.model.kernels import Covariance, Stationary
 from askwise.model.predictive import Predictive, Score
 from askwise.numerics import Generators, check_one_a_lane, cholesky, generator, randn, root
 
@@ -102,6 +102,17 @@ def draw(
             weights = _fitted_weights(belief, basis, weights, generators)
             update = torch.zeros_like(belief.alpha)[..., None].expand(*belief.alpha.shape, count)
         return Path(basis, weights.movedim(-1, 0), belief.prior, data.points, update.movedim(-1, 0))
+
+
+def draw_at(
+    x: Float[Tensor, "q d"], belief: Belief, count: int, generators: Generators
+) -> Float[Tensor, "count *lane q"]:
+    """Values of ``count`` draws at some points, under any kernel: jointly where it has no features."""
+    if isinstance(belief.prior, Stationary):
+        return draw(belief, count, generators)(x)
+    mean, cov = belief.joint(x)
+    normals = randn(generators, belief.data.lanes, len(x), count, like=mean)
+    return mean + (root(cov) @ normals).movedim(-1, 0)
 
 
 def _prior_weights(basis: Features, count: int, generators: Generators, belief: Belief) -> Tensor:

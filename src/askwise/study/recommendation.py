@@ -72,7 +72,7 @@ def outlook(
     point = plan.kind.champion(search, belief)
     source = generator("askwise study", plan.seed, "outlook")
     rivals = torch.cat([point, search.warm, search.space_filling(_RIVALS)], -2)
-    drawn = paths.draw(belief, _DRAWS, source)(rivals)
+    drawn = paths.draw_at(rivals, belief, _DRAWS, source)
     top, here, margin = drawn.amax(-1), drawn[:, 0], belief.data.margin
     rate = ndtr(top) - ndtr(here)
     if plan.kind.compares:  # a tie counts for both
@@ -116,5 +116,5 @@ def _search(belief: Belief, plan: Plan, domain: Domain | None) -> Search:
 def probability_of_best(belief: Belief, points: Float[Tensor, "k d"], seed: int) -> Float[Tensor, " k"]:
     """Probability of each setting to be the best of these, by draws of f."""
     source = generator("askwise study", seed, "best of them")
-    drawn = paths.draw(belief, 4 * _DRAWS, source)(points)
+    drawn = paths.draw_at(points, belief, 4 * _DRAWS, source)
     return torch.bincount(drawn.argmax(-1), minlength=len(points)) / len(drawn)
