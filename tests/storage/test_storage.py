@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import postgres
@@ -121,6 +121,7 @@ anything = st.recursive(
     st.floats(allow_nan=False, allow_infinity=False),
     st.integers(0, 2**31 - 1),
 )
+@example({}, -0.0, 0)
 def test_bodies_survive_exactly(record, body, at, question):
     last = len(record.events())
     returned = record.append("amended", question, body, expected=last, at=at)
@@ -204,6 +205,12 @@ def test_a_study_deleted_by_somebody_else_is_not_written_to(place, opened):
     rows(place, "DELETE FROM studies")
     with pytest.raises(StudyNotFound, match=r"study 'coffee' must stay in .*; got it deleted. Restore"):
         record.append("asked", 0, {}, expected=0)
+
+
+def test_events_are_read_in_order_whatever_the_order_of_their_rows(place, opened):
+    record = opened(place, "coffee", {})
+    rows(place, "INSERT INTO events VALUES (1, 2, 'answered', 0, 0.0, '{}'), (1, 1, 'asked', 0, 0.0, '{}')")
+    assert [event.number for event in record.events()] == [1, 2]
 
 
 # ---- revisions

@@ -163,7 +163,7 @@ class BinarySampler(_Sampler):
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
     >>> study = optuna.create_study(direction="maximize", sampler=BinarySampler(seed=1))
-    >>> study.optimize(lambda trial: abs(trial.suggest_float("x", 0, 10) - 7) < 2, n_trials=12)
+    >>> study.optimize(lambda trial: abs(trial.suggest_float("x", 0, 10) - 7) < 2, n_trials=10)
     >>> 5 < study.sampler.best(study).params["x"] < 9
     True
     """
