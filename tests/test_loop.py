@@ -18,16 +18,25 @@ from askwise.search.search import Search
 from tensors import f64, uniform
 
 METHODS = ("ep", "laplace", "gibbs")
+SLOW_JOINT = pytest.param("muc_joint", 3, marks=pytest.mark.slow)
 RULES = [
     ("ucb_phi", 1),
     ("thompson", 1),
     ("muc", 2),
     ("kss", 2),
     ("eubo", 2),
-    ("muc_joint", 3),
+    ("kss", 3),
+    SLOW_JOINT,
     ("random", 4),
 ]
 each_rule = pytest.mark.parametrize(("text", "m"), RULES)
+each_method = pytest.mark.parametrize("method", [*METHODS[:2], pytest.param("gibbs", marks=pytest.mark.slow)])
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    """Nine lanes are then three chunks."""
+    monkeypatch.setattr("askwise.loop._CHUNK_LANES", 4)
 
 
 def height(x: Tensor) -> Tensor:
@@ -97,7 +106,7 @@ def test_another_seed_gives_another_query(text, m):
     assert (once - again).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("method", METHODS)
+@each_method
 def test_the_belief_of_a_query_is_given_all_answers(method):
     data, kernel = answers(), aw.kernel("matern52", 0.4, 2.0)
     query = asked(data, "muc", 2, kernel, method=method)
@@ -115,7 +124,7 @@ def top_of_grid(belief: Belief) -> Tensor:
     return x[belief.mean(x).argmax()]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@each_method
 def test_the_champion_accounts_for_the_latest_answer(method):
     kernel, before = aw.kernel("se", 0.3, 2.0), answers(4)
     first = asked(before, "muc", 2, kernel, method=method)
@@ -128,7 +137,7 @@ def test_the_champion_accounts_for_the_latest_answer(method):
 
 
 @pytest.mark.parametrize("method", ["laplace", pytest.param("gibbs", marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("text", "m"), [("ucb_phi", 1), ("kss", 2), ("muc_joint", 3)])
+@pytest.mark.parametrize(("text", "m"), [("ucb_phi", 1), ("kss", 2), ("kss", 3), SLOW_JOINT])
 def test_all_methods_serve_all_kinds_of_queries_repeatably(method, text, m):
     once, again = (asked(answers(4), text, m, method=method).points for _ in range(2))
     assert torch.equal(once, again)
@@ -143,13 +152,13 @@ def test_all_methods_have_about_the_same_champion_of_clear_answers():
     assert (tops - tops[0]).abs().max() < 0.1
 
 
-WARM = [("ucb_phi", 1), ("muc", 2), ("eubo", 2), ("ei", 2), ("muc_joint", 3)]
+WARM = [("ucb_phi", 1), ("muc", 2), ("eubo", 2), ("ei", 2), SLOW_JOINT]
 
 
 @pytest.mark.parametrize(("text", "m"), WARM)
 def test_a_warm_start_hardly_changes_a_query(text, m):
     kernel, n = aw.kernel("matern52", 0.3, 3.0), 15
-    for seed in range(3):
+    for seed in range(2):
         duels = aw.Data.duels(uniform(n + 1, 2, 2, seed=seed), uniform(n + 1, seed=seed + 50) > 0.5)
         before = aw.Data(duels.points, duels.first[:-1], duels.second[:-1], duels.signs[:-1])
         earlier = asked(before, text, m, kernel).belief
@@ -165,15 +174,15 @@ def test_a_warm_start_from_the_same_answers_saves_sweeps():
     torch.testing.assert_close(warm.points, cold.points, rtol=0, atol=1e-4)
 
 
-OWN = aw.kernel("matern52", f64([[0.2, 0.5], [0.4, 0.4], [0.9, 0.3]]), f64([1.0, 2.0, 4.0]))
+OWN = aw.kernel("matern52", f64([[0.2, 0.5], [0.9, 0.3]]), f64([1.0, 4.0]))
 
 
 @each_rule
 def test_lanes_with_their_own_kernels_get_the_queries_they_get_alone(text, m):
-    data = answers(5, (3,))
-    together = asked(data, text, m, OWN, [generator("lane", k) for k in range(3)])
-    assert together.points.shape == (3, m, 2)
-    for k in range(3):
+    data = answers(5, (2,))
+    together = asked(data, text, m, OWN, [generator("lane", k) for k in range(2)])
+    assert together.points.shape == (2, m, 2)
+    for k in range(2):
         alone = asked(data.select(k), text, m, OWN[k], generator("lane", k))
         torch.testing.assert_close(together.points[k], alone.points, rtol=0, atol=1e-5)
 
@@ -188,7 +197,7 @@ def test_lanes_get_the_queries_they_get_alone_by_other_methods(method):
 
 
 @pytest.mark.parametrize(("text", "m"), [("ucb_phi", 1), ("kss", 2)])
-def test_many_lanes_get_the_queries_they_get_alone(text, m):
+def test_lanes_in_several_chunks_get_the_queries_they_get_alone(text, m):
     data, kernel, lanes = answers(3, (10,)), aw.kernel("se", 0.2 + uniform(10, 2)), range(10)
     together = asked(data, text, m, kernel, [generator("lane", k) for k in lanes]).points
     assert together.shape == (10, m, 2)
@@ -232,7 +241,7 @@ def test_any_gpytorch_kernel_may_be_used_even_a_trainable_one():
 SIZES = {"ucb_phi": {1}, "muc": {2, 3, 5}, "random": {1, 2, 3, 5}, "eubo": {2}}
 
 
-@pytest.mark.parametrize(("text", "m"), [*itertools.product(SIZES, [-2, 0, 1, 2, 3, 5])])
+@pytest.mark.parametrize(("text", "m"), [*itertools.product(SIZES, [-2, 0, 1, 2, 3])])
 def test_a_rule_is_used_only_for_its_query_sizes(text, m):
     if m in SIZES[text]:
         assert asked(answers(2), text, m).points.shape == (m, 2)
@@ -302,7 +311,7 @@ def test_the_points_of_highest_mean_and_of_highest_success_probability_differ():
 
 
 @pytest.mark.parametrize(("text", "m"), [("ucb_phi", 1), ("muc", 2), ("random", 3)])
-@pytest.mark.parametrize("lanes", [3, 10])
+@pytest.mark.parametrize("lanes", [3, 6])
 def test_each_lane_has_the_optimum_that_it_has_alone(text, m, lanes):
     data, kernel = answers(3, (lanes,)), aw.kernel("se", 0.2 + uniform(lanes, 2))
     sources = [generator("lane", k) for k in range(lanes)]

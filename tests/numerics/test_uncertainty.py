@@ -33,7 +33,7 @@ mp = MPContext()  # our own context: the global precision stays unchanged
 mp.dps = 60
 
 NAN, INF = math.nan, math.inf
-FEW = settings(max_examples=40)
+FEW = settings(max_examples=20)
 CUSTOM = [
     epistemic_variance,
     log_epistemic_variance,
@@ -131,8 +131,8 @@ EXACT = {
     log_epistemic_variance: log_variance,
 }
 
-VARS = [1e-16, 3e-9, 1e-3, 0.17, 1.0, 2.9, 30.0, 2e3, 1e8]
-NEAR = [(m, v) for m in (0.0, -1e-5, 0.8, -3.1, 5.7, -8.0) for v in VARS]
+VARS = [1e-16, 3e-9, 1e-3, 0.17, 2.9, 30.0, 1e8]
+NEAR = [(m, v) for m in (0.0, -1e-5, 0.8, -3.1, -8.0) for v in VARS]
 FAR = [(m, v) for m in (-14.0, 30.0) for v in VARS]
 EXTREME = [
     (1e100, 1e8),
@@ -166,9 +166,9 @@ def test_epistemic_variance_keeps_twelve_digits():
 
 
 def test_points_in_several_chunks_have_the_variance_of_each_alone(monkeypatch):
-    mean, var = 3 * torch.randn(7, 11, generator=seeded(), dtype=torch.float64), 9 * uniform(7, 11)
+    mean, var = 3 * torch.randn(3, 5, generator=seeded(), dtype=torch.float64), 9 * uniform(3, 5)
     want = epistemic_variance(mean, var), log_epistemic_variance(mean, var)
-    monkeypatch.setattr("askwise.numerics.uncertainty._CHUNK", 10)
+    monkeypatch.setattr("askwise.numerics.uncertainty._CHUNK", 4)
     torch.testing.assert_close((epistemic_variance(mean, var), log_epistemic_variance(mean, var)), want)
     assert torch.autograd.gradcheck(epistemic_variance, (mean.requires_grad_(), var.requires_grad_()))
 
@@ -209,9 +209,7 @@ def test_aleatoric_entropy_keeps_eight_digits():
 
 
 def test_houlsby_information_is_within_its_stated_error():
-    mean, var = torch.cartesian_prod(
-        torch.linspace(0, 8, 161).double(), torch.logspace(-6, 6, 121).double()
-    ).T
+    mean, var = torch.cartesian_prod(torch.linspace(0, 8, 81).double(), torch.logspace(-6, 6, 61).double()).T
     error = houlsby_information(mean, var) - mutual_information(mean, var)
     assert error.abs().max() < 0.002
 
@@ -294,7 +292,7 @@ anything, any_variance = st.floats(-1e100, 1e100), st.floats(0, 1e8) | st.floats
 
 
 @given(anything | st.floats(-40, 40), any_variance)
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_no_part_is_negative(mean, var):
     for part in (epistemic_variance, aleatoric_variance, mutual_information, aleatoric_entropy):
         assert part(f64(mean), f64(var)) >= 0

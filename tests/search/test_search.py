@@ -14,7 +14,7 @@ from askwise.model.belief import Belief
 from askwise.numerics.seeds import generator
 from askwise.rules import parse
 from askwise.search import batches as challengers
-from askwise.search.ascent import Differentiable, with_gradient
+from askwise.search.ascent import Differentiable, finite_scores, with_gradient
 from askwise.search.batches import Pairs, best_challengers
 from askwise.search.search import Search
 from tensors import f64, uniform
@@ -238,6 +238,13 @@ def test_a_group_with_a_non_finite_score_is_never_chosen(beyond):
     near(searching(2).argmax(score, q=2, extra=extra), centres, 1e-5)
 
 
+def test_a_non_finite_score_counts_less_than_any_start_that_is_no_local_maximum():
+    values = finite_scores(f64([[1.0, math.nan, 3.0, -math.inf, math.inf]]))[0]
+    penalty = 2 * (3.0 - 1.0)  # of such a start: twice the range
+    assert values[[0, 2]].tolist() == [1.0, 3.0]
+    assert (values[[1, 3, 4]] < 1.0 - penalty).all()
+
+
 @pytest.mark.parametrize("value", [0.0, 7.0, -math.inf, math.nan, math.inf])
 @pytest.mark.parametrize("q", [1, 2])
 def test_a_constant_score_gives_any_point_of_the_cube(value, q):
@@ -325,8 +332,9 @@ def scores(belief: Belief, champion: Tensor) -> dict[str, Scored]:
         ),
     ],
 )
-def test_no_point_of_a_grid_is_better_by_a_thousandth_for_any_of_thirty_beliefs(name, d):
-    belief = inferred(30, d, name=name)
+def test_no_point_of_a_grid_is_better_by_a_thousandth_for_any_of_many_beliefs(name, d):
+    lanes = 20 if d == 1 else 8
+    belief = inferred(lanes, d, name=name)
     search = Search.around(belief, generator(1))
     champion = search.champion(belief)
     for which, score in scores(belief, champion).items():
@@ -334,10 +342,10 @@ def test_no_point_of_a_grid_is_better_by_a_thousandth_for_any_of_thirty_beliefs(
         best = torch.cat([score(part) for part in grid(d).split(2048)], -1).amax(-1)
         short = best - score(found)[..., 0]
         assert short.max() < 1e-3, which
-        assert (short < 1e-5).sum() >= 29, which
+        assert (short < 1e-5).sum() >= lanes - 1, which
 
 
-@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("d", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_scores_with_and_without_their_own_gradient_lead_to_the_same_point(d):
     belief = inferred(10, d)
     search = Search.around(belief, generator(1))
@@ -393,6 +401,11 @@ def test_the_warm_points_are_the_best_queried_points_and_perturbations_of_them()
         assert (others > 0).sum() >= 10  # perturbations
 
 
+def test_a_point_that_was_always_the_second_of_a_duel_is_a_warm_point():
+    belief = aw.infer(aw.Data.duels([[[0.6], [0.1]]], [0]), aw.kernel("se", 0.3))
+    assert {0.6, 0.1} <= set(Search.around(belief, generator(0)).warm[:, 0].tolist())
+
+
 def test_without_answers_the_warm_point_is_the_centre():
     for lanes in ((), (3,)):
         nothing = aw.Data.binary(torch.zeros(*lanes, 0, 2), torch.zeros(*lanes, 0))
@@ -441,25 +454,9 @@ def test_space_filling_points_are_even_over_the_cube(d):
 # challengers
 
 
-@dataclass(frozen=True)
-class Spy(Search):
-    """A search that records its extra groups and returns the first of them."""
-
-    starts: list[Tensor] = field(default_factory=list)
-
-    def argmax(
-        self, score: Scored, q: int = 1, *, draws: int | None = None, extra: Tensor | None = None
-    ) -> Tensor:
-        if extra is None:
-            return super().argmax(score, q, draws=draws)
-        self.starts.append(extra)
-        return extra[0]
-
-
 def exchange_batches(belief: Belief, champion: Tensor, m: int, text: str) -> Tensor:
-    spy = Spy(belief.data.lanes, generator(0), belief.data.points)
-    best_challengers(belief, champion, m, spy, parse(text).total)
-    return spy.starts[0]
+    search = Search(belief.data.lanes, generator(0), belief.data.points)
+    return challengers._exchange(belief, champion, m, search, parse(text).total)
 
 
 def candidates(champion: Tensor, count: int) -> Tensor:
@@ -475,7 +472,7 @@ def groups_of(points: Tensor, m: int) -> Tensor:
 
 
 @pytest.mark.parametrize("text", ["muc", "muc_joint"])
-@pytest.mark.parametrize("m", [3, 4])
+@pytest.mark.parametrize("m", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_the_exchange_algorithm_finds_the_best_batch_of_few_candidates(text, m, monkeypatch):
     monkeypatch.setattr(challengers, "_CANDIDATES", 8)
     beliefs, total = inferred(12, 1), parse(text).total
@@ -512,7 +509,7 @@ def test_no_exchange_of_one_member_improves_the_best_batch(text):
 
 @pytest.mark.parametrize("text", ["muc", "muc_joint"])
 def test_challengers_are_no_worse_than_the_batches_they_start_from(text):
-    belief, total, m = inferred(5, 2), parse(text).total, 4
+    belief, total, m = inferred(3, 2), parse(text).total, 3
     search = Search.around(belief, generator(0))
     champion = search.champion(belief)
 
@@ -521,9 +518,26 @@ def test_challengers_are_no_worse_than_the_batches_they_start_from(text):
 
     extra = exchange_batches(belief, champion, m, text)
     found = best_challengers(belief, champion, m, search, total)
-    assert found.shape == (5, m - 1, 2)
+    assert found.shape == (3, m - 1, 2)
     assert (value(found) >= value(extra).amax(0) - 1e-12).all()
     assert (value(found) > value(extra).amax(0) + 1e-9).any()
+    assert (found[..., 0].diff(dim=-1) > -2e-6).all()  # in lexicographic order
+
+
+@pytest.mark.parametrize(("m", "members"), [(3, [0, 1]), (5, [0, 1, 2, 3]), (6, [])])
+def test_each_member_of_a_small_batch_is_searched_globally(m, members, monkeypatch):
+    searched = []
+
+    def record(score: Scored, found: Tensor, member: int, search: Search) -> Tensor:
+        searched.append(member)
+        return found
+
+    monkeypatch.setattr(challengers, "_CANDIDATES", 8)
+    monkeypatch.setattr(challengers, "_with_better_member", record)
+    belief = inferred(2, 1)
+    search = Search.around(belief, generator(0))
+    best_challengers(belief, search.champion(belief), m, search, parse("muc").total)
+    assert searched == members
 
 
 def test_a_single_challenger_is_that_of_the_duel():
