@@ -2,10 +2,12 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.special
 import scipy.stats
 import torch
 from hypothesis import given, settings
@@ -16,7 +18,7 @@ import askwise as aw
 from askwise.model import fitting
 from askwise.model.ep import Likelihood
 from askwise.model.gibbs import gibbs, hallucinated, truncated_normal
-from askwise.model.pending import given_pending
+from askwise.model.pending import away_from_pending, given_pending
 from askwise.numerics.normal import interval_moments
 from askwise.numerics.seeds import generator as stream
 from askwise.rules.hallucination_believer import HallucinationBeliever
@@ -142,12 +144,13 @@ def by_quadrature(sign, row_noise, margin, mean, var):
 
     def likelihood(g):
         if sign != 0:
-            return scipy.stats.norm.cdf((sign * g - margin) / noise)
-        return scipy.stats.norm.cdf((margin - g) / noise) - scipy.stats.norm.cdf((-margin - g) / noise)
+            return scipy.special.ndtr((sign * g - margin) / noise)
+        return scipy.special.ndtr((margin - g) / noise) - scipy.special.ndtr((-margin - g) / noise)
 
     def moment(power):
         def integrand(g):
-            return g**power * likelihood(g) * scipy.stats.norm.pdf(g, mean, sd)
+            density = math.exp(-(((g - mean) / sd) ** 2) / 2) / (sd * math.sqrt(2 * math.pi))
+            return g**power * likelihood(g) * density
 
         ends = (mean - 12 * sd, mean + 12 * sd)
         jumps = [place for place in (-margin, margin) if ends[0] < place < ends[1]]
@@ -309,9 +312,7 @@ def test_the_posterior_agrees_with_draws_that_give_the_same_answer(case, method,
     ).max() < 1.5 * noise + 2 * tolerance
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))]
-)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
 def test_ep_is_as_close_to_gibbs_as_stated_for_mixed_answers(seed):
     """The mean within 0.03 deviations, and the deviation within 2 percent."""
     data, x = random_mix(seed), uniform(20, 2, seed=9)
@@ -325,12 +326,23 @@ def test_ep_is_as_close_to_gibbs_as_stated_for_mixed_answers(seed):
     assert (quick.log_evidence - evidence).abs() < 0.15
 
 
-def test_hallucinations_have_the_posterior_on_average():
+def test_the_evidence_of_a_tie_is_right_where_values_follow_from_others():
+    """On a line under a smooth prior, the last differences are expected far outside the margin."""
+    x, kernel = torch.linspace(0, 1, 4, dtype=torch.float64)[:, None], aw.kernel("se", 1.0, 25.0)
+    cov = kernel(x).to_dense().detach() + 0.5 * torch.eye(4, dtype=torch.float64)
+    utilities = normals(200_000, 4) @ torch.linalg.cholesky(cov).mT
+    within = (spread_of(utilities) <= 1.2).double()
+    evidence = gibbs(aw.Data.ties(x[None], 1.2), kernel, chains=8192, max_sweeps=1).log_evidence
+    assert (evidence - within.mean().log()).abs() < 5 / math.sqrt(within.sum()) + 0.05
+
+
+@pytest.mark.parametrize("sweeps", [0, 20])
+def test_hallucinations_have_the_posterior_on_average(sweeps):
     data, x = CASES["tie of 3"][0] + CASES["two best of 4"][0], PLACES
     lanes = 200
     belief = aw.infer(stacked(*[data] * lanes), KERNEL)
     exact = gibbs(data, KERNEL, chains=64, max_sweeps=200)
-    imagined = hallucinated(belief, stream("test", "reactions"))
+    imagined = hallucinated(belief, stream("test", "reactions"), sweeps)
     mean, cov = imagined.mean(x), imagined.cov(x)
     noise = mean.std(0) / math.sqrt(lanes)
     assert ((mean.mean(0) - exact.mean(x)).abs() < 4.5 * noise + 0.01).all()
@@ -468,13 +480,14 @@ HARD = hard_cases()
 
 @pytest.mark.parametrize("case", HARD)
 def test_hard_cases_converge_for_every_scale(case):
-    data, failed = HARD[case], []
-    for lengthscale, outputscale in itertools.product((1e-3, 0.3, 1e3), (1e-6, 1.0, 1e2, 1e6)):
-        belief = aw.infer(data, aw.kernel("matern32", lengthscale, outputscale))
-        parts = (*belief.moments(data.points[:3]), belief.cov(data.points[:3]), belief.log_evidence)
-        if not (belief.converged and all(part.isfinite().all() for part in parts)):
-            failed.append((lengthscale, outputscale, int(belief.sweeps), float(belief.change)))
-    assert not failed
+    data = HARD[case]
+    scales = f64(list(itertools.product((1e-3, 0.3, 1e3), (1e-6, 1.0, 1e2, 1e6))))
+    kernel = aw.kernel("matern32", scales[:, :1], scales[:, 1])
+    belief = aw.infer(stacked(*[data] * len(scales)), kernel)
+    assert belief.converged.all(), scales[~belief.converged]
+    at = data.points[:3]
+    for part in (*belief.moments(at), belief.cov(at), belief.log_evidence):
+        assert part.isfinite().all()
 
 
 def test_a_row_without_noise_gives_finite_results():
@@ -497,7 +510,7 @@ def test_lanes_together_equal_lanes_alone(method):
         if method == "ep":
             return aw.infer(answers, KERNEL)
         sources = [stream("lane", lane) for lane in lanes]
-        return gibbs(answers, KERNEL, generators=sources, chains=8, max_sweeps=20)
+        return gibbs(answers, KERNEL, generators=sources, chains=8, max_sweeps=5)
 
     joint = belief(data, 0, 1, 2)
     for lane in range(3):
@@ -586,6 +599,8 @@ def test_plain_data_are_those_without_ties_margins_and_shared_noise():
         duel.with_margin(0.1),
         aw.Data.ties(PLACES[None, :2]),
         aw.Data.rankings(PLACES[None], [[0]]),
+        replace(duel, point_noise=f64([0.0, 0.5])),
+        replace(duel, row_noise=f64([0.5])),
     ):
         assert not data.plain
 
@@ -795,6 +810,29 @@ def test_invalid_pending_queries_are_refused():
             given_pending(belief, pending_of(), weight)
     with pytest.raises(ValueError, match="data to add must have the same lanes"):
         given_pending(belief, pending_of((2,)))
+
+
+def test_pending_queries_weigh_more_until_the_choice_is_new():
+    belief, x, variances = aw.infer(random_mix(8), KERNEL), uniform(5, 2, seed=5), []
+
+    def choose(expected):
+        variances.append(expected.variance(x))
+        return f64(len(variances))
+
+    weights = (0.5, 1.0, 2.0, 4.0)
+    found, new = away_from_pending(belief, pending_of(), choose, lambda choice: choice == 3, weights)
+    assert (found, new) == (3, True)
+    for weight, got in zip(weights, variances, strict=False):
+        torch.testing.assert_close(got, given_pending(belief, pending_of(), weight).variance(x))
+    found, new = away_from_pending(belief, pending_of(), choose, lambda choice: False, weights)
+    assert (found, new) == (7, False)
+
+
+def test_without_pending_queries_the_choice_is_that_of_the_belief_itself():
+    belief, none = aw.infer(random_mix(8), KERNEL), aw.Data.binary(torch.empty(0, 2), torch.empty(0))
+    seen = []
+    away_from_pending(belief, none, lambda given: seen.append(given) or f64(0), lambda choice: True, (1.0,))
+    assert seen[0] is belief
 
 
 # --- rules that read the answers

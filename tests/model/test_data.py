@@ -8,10 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import askwise as aw
-
-
-def f64(values):
-    return torch.tensor(values, dtype=torch.float64)
+from tensors import f64
 
 
 def dense(data):

@@ -13,7 +13,7 @@ import askwise as aw
 from askwise.model.belief import Belief
 from askwise.model.features import Features, FourierFeatures, HilbertFeatures, features
 from askwise.model.kernels import Stationary
-from askwise.model.paths import Path, draw
+from askwise.model.paths import Path, draw, draw_at
 from tensors import f64, seeded, uniform
 
 DRAWS = 20_000
@@ -367,6 +367,15 @@ def test_a_kernel_without_features_is_refused(method):
         draw(about, 3, seeded(), method)
 
 
+def test_values_at_some_points_can_be_drawn_under_any_kernel():
+    about = aw.infer(yes_no(), gpytorch.kernels.RQKernel().double().requires_grad_(False))
+    x = probes(about)
+    values, mean, cov = draw_at(x, about, DRAWS, seeded(5)), *about.joint(x)
+    assert_draws_have_moments(values, mean, cov, torch.zeros_like(cov), exact_mean=True)
+    known = believed(yes_no())
+    torch.testing.assert_close(draw_at(x, known, 3, seeded()), draw(known, 3, seeded())(x), rtol=0, atol=0)
+
+
 @each_method
 def test_a_wrong_number_of_generators_is_refused(method):
     with pytest.raises(ValueError, match="generators must be one, or one for each of the 3 lanes; got 2"):
@@ -429,7 +438,10 @@ def test_shared_points_can_be_differentiated():
     x = uniform(5, 1).requires_grad_()
     assert torch.autograd.gradcheck(path, x)
     grad = torch.autograd.grad(path(x.expand(3, 5, 1)).sum(), x)[0]
-    torch.testing.assert_close(grad, path.with_gradient(x.detach().expand(4, 3, 5, 1))[1].sum((0, 1)))
+    each = path.with_gradient(x.detach().expand(4, 3, 5, 1))[1]
+    torch.testing.assert_close(grad, each.sum((0, 1)))
+    expanded = x.detach().expand(4, 3, 5, 1).requires_grad_()  # each copy has a gradient of its own
+    torch.testing.assert_close(torch.autograd.grad(path(expanded).sum(), expanded)[0], each)
 
 
 def test_all_draws_have_the_same_frequencies_and_different_weights():

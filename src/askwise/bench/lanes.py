@@ -5,7 +5,6 @@ Each step queries, answers and infers in all lanes at once, on a CPU or a GPU, t
 """
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
@@ -18,7 +17,7 @@ from askwise.bench.experiments import Experiment
 from askwise.bench.problems import Hyperparameters, Problem
 from askwise.errors import Refused
 from askwise.loop import Query, next_query
-from askwise.model import Belief, Data, expected_kernel, expected_length, fit, kernel, refit_count
+from askwise.model import Belief, Data, expected_kernel, expected_length, fit, kernel, lanes_by, refit_count
 from askwise.numerics import generator
 from askwise.rules import parse
 
@@ -85,10 +84,7 @@ class _Lanes:
         self.rule, self.first = parse(self.arm.rule), parse("random")
         problems = [Problem.of(run_id.function, experiment.scale) for run_id in ids]
         self.d = problems[0].function.dim
-        lanes: dict[Problem, list[int]] = defaultdict(list)
-        for lane, problem in enumerate(problems):
-            lanes[problem].append(lane)
-        self.lanes_of = {problem: torch.tensor(members, device=device) for problem, members in lanes.items()}
+        self.lanes_of = {problem: lanes.to(device) for problem, lanes in lanes_by(problems).items()}
         known = [problem.hyperparameters(experiment.prior) for problem in problems]
         self.prior = _prior_of([each for each in known if each is not None], device)
 

@@ -11,6 +11,7 @@ from askwise.model import uncertainty as uncertainty
 from askwise.model.belief import Belief as Belief
 from askwise.model.data import Data as Data
 from askwise.model.features import lane_groups as lane_groups
+from askwise.model.features import lanes_by as lanes_by
 from askwise.model.fitting import expected_kernel as expected_kernel
 from askwise.model.fitting import expected_length as expected_length
 from askwise.model.fitting import fit as fit

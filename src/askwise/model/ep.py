@@ -157,8 +157,8 @@ class Likelihood:
         return Likelihood(self.signs[lanes], self.row_noise[lanes], self.margin[lanes], self.plain)
 
     def with_outcome(self, sign: float) -> "Likelihood":
-        """The same rows, all with the outcome ``sign``."""
-        return replace(self, signs=torch.full_like(self.signs, sign), plain=self.plain and sign != 0)
+        """The same rows, all with the outcome ``sign``: a tie only with a margin."""
+        return replace(self, signs=torch.full_like(self.signs, sign))
 
     def sites(self, mean: Tensor, var: Tensor) -> Float[Tensor, "lane 2 n"]:
         r"""Sites that match the moments of the cavity times the likelihood (GPML, eq. 3.58).

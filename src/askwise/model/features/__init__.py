@@ -8,7 +8,7 @@ from torch import Tensor
 
 from askwise.errors import Refused
 from askwise.model.features.base import Features as Features
-from askwise.model.features.base import lanes_by
+from askwise.model.features.base import lanes_by as lanes_by
 from askwise.model.features.fourier import FourierFeatures as FourierFeatures
 from askwise.model.features.hilbert import HilbertFeatures as HilbertFeatures
 from askwise.model.features.hilbert import hilbert_for_kernel, hilbert_for_lanes, lane_parameters
