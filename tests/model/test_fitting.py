@@ -145,16 +145,19 @@ KERNELS = {
 COMBINED = [
     ("matern52", "yes/no", "ep"),
     ("matern52", "yes/no", "laplace"),
-    ("matern52", "duels", "ep"),
+    pytest.param("matern52", "duels", "ep", marks=pytest.mark.slow),
     ("se with parameters", "duels", "laplace"),
-    ("own priors", "yes/no", "ep"),
+    pytest.param("own priors", "yes/no", "ep", marks=pytest.mark.slow),
     ("composite", "mix", "ep"),
     pytest.param("composite", "mix", "laplace", marks=pytest.mark.slow),
 ]
 each_combination = pytest.mark.parametrize(("kernel", "problem", "method"), COMBINED)
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 each_method = pytest.mark.parametrize("method", METHODS)
-each_hard_data = pytest.mark.parametrize("data", HARD_DATA.values(), ids=HARD_DATA)
+QUICK = ("one yes", "one duel", "contradictions")
+each_hard_data = pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in HARD_DATA]
+)
 
 
 @each_combination
@@ -193,10 +196,10 @@ def test_the_optimum_is_as_good_as_scipys_from_a_hard_start(optimisation):
 
 @pytest.mark.parametrize("method", ["ep", pytest.param("laplace", marks=pytest.mark.slow)])
 @each_hard_data
-def test_hard_answers_from_hard_starts_lead_to_a_better_stationary_point(data, method, optimisation):
+def test_hard_answers_from_hard_starts_lead_to_a_better_stationary_point(case, method, optimisation):
     lengthscale, outputscale = torch.tensor(HARD_STARTS, dtype=torch.float64).unbind(-1)
     kernel = aw.kernel("matern52", lengthscale[:, None].expand(-1, 2), outputscale)
-    many, x = laned(data, len(HARD_STARTS)), uniform(5, 2)
+    many, x = laned(HARD_DATA[case], len(HARD_STARTS)), uniform(5, 2)
     found = optimisation(many, kernel, method)
     fitted, belief = found.fitted, found.fitted.belief
     assert (fitted.log_posterior > fitted.log_posterior_at_start + 1).all()  # all are far from an optimum
@@ -226,7 +229,7 @@ def test_a_worse_end_of_the_optimisation_is_not_taken(monkeypatch):
     torch.testing.assert_close(fitted.kernel.base_kernel.lengthscale, start.base_kernel.lengthscale)
 
 
-@pytest.mark.parametrize("start", [1e-5, 1e5])
+@pytest.mark.parametrize("start", [1e-5, pytest.param(1e5, marks=pytest.mark.slow)])
 def test_a_start_outside_the_bounds_is_improved(start):
     data = PROBLEMS["duels"]
     fitted = aw.fit(data, aw.kernel("se", [start] * 2))

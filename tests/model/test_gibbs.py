@@ -156,8 +156,12 @@ TWO = {
 }
 
 
-@pytest.mark.parametrize(("data", "kernel"), TWO.values(), ids=TWO)
-def test_two_answers_agree_with_quadrature(data, kernel):
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.slow if number > 1 else ()) for number, case in enumerate(TWO)],
+)
+def test_two_answers_agree_with_quadrature(case):
+    data, kernel = TWO[case]
     x = f64([0.0], [0.25], [0.5], [1.0])
     mean, cov, evidence = by_quadrature(data, kernel, x)
     belief = repeats(data, kernel, chains=64, max_sweeps=250)

@@ -351,7 +351,10 @@ OUTPUTS: dict[str, Callable[..., tuple[Tensor, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("which", SEVERAL)
+@pytest.mark.parametrize(
+    "which",
+    ["se own", "periodic ()", *(pytest.param(which, marks=pytest.mark.slow) for which in SEVERAL[1:4])],
+)
 def test_groups_of_points_are_evaluated_as_each_alone(which):
     belief = CASES[which]().belief
     for shape in GROUPS[tuple(belief.data.lanes)]:
