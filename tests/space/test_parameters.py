@@ -173,7 +173,8 @@ def test_values_are_as_devices_take_them():
 def test_a_fine_grid_keeps_its_values_far_from_zero():
     """Where a float misses the grid by far more than 1e-9 of a step."""
     parameter = Real(0, 1e8, step=0.1)
-    assert parameter.natural(parameter.places(99_999_999.7)) == 99_999_999.7
+    assert 10_000_000.1 / 0.1 != 100_000_001
+    assert parameter.natural(parameter.places(10_000_000.1)) == 10_000_000.1
 
 
 def test_a_figure_shows_41_values_at_most():
