@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from tblib.pickling_support import pickle_exception
 
 import askwise as aw
 from askwise import errors
@@ -26,7 +27,8 @@ TYPES = [
 @pytest.mark.parametrize(("kind", "bases"), TYPES, ids=lambda part: getattr(part, "__name__", ""))
 def test_a_refusal_has_its_parts_wherever_it_travels(kind, bases):
     error = kind(*PARTS)
-    for one in (error, pickle.loads(pickle.dumps(error))):
+    rebuild, parts, *_ = pickle_exception(error)  # as Dask sends it
+    for one in (error, pickle.loads(pickle.dumps(error)), rebuild(*parts)):
         assert (one.what, one.expected, one.got, one.advice, one.place) == (*PARTS, "")
         assert str(one) == "size must be 2 or more; got 1. Leave it out."
         assert isinstance(one, (Refused, *bases))

@@ -6,6 +6,7 @@ All of them are :class:`Refused`; a subclass exists only where a caller acts dif
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class Refused(ValueError):
@@ -26,6 +27,10 @@ class Refused(ValueError):
         """One sentence and the advice."""
         place = f"{self.place}: " if self.place else ""
         return f"{place}{self.what} must {self.expected}; got {self.got}. {self.advice}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Unpickled from its parts, in Dask's workers as well; notes travel with it."""
+        return type(self), (self.what, self.expected, self.got, self.advice, self.place), self.__dict__
 
     def at(self, place: str) -> "Refused":
         """The same refusal, found in this place: a file, a line, a row."""
