@@ -54,9 +54,14 @@ def test_a_refusal_inside_an_extra_stays_what_it_is():
     [
         ("typer", ["--help"], "askwise[cli]"),
         ("matplotlib", ["plot"], "askwise[plots]"),
-        ("sqlalchemy", ["ask"], "askwise[storage]"),
-        ("matplotlib", ["bench", "report", "nowhere"], "askwise[plots]"),
-        ("distributed", ["bench", "run", "pbo", "--dask", "local", "--out", "x"], "askwise[bench]"),
+        pytest.param("sqlalchemy", ["ask"], "askwise[storage]", marks=pytest.mark.slow),
+        pytest.param("matplotlib", ["bench", "report", "nowhere"], "askwise[plots]", marks=pytest.mark.slow),
+        pytest.param(
+            "distributed",
+            ["bench", "run", "pbo", "--dask", "local", "--out", "x"],
+            "askwise[bench]",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_the_command_line_tells_a_missing_extra_in_one_line(tmp_path, missing, words, advice):
