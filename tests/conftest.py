@@ -5,8 +5,13 @@ import pytest
 import torch
 from hypothesis import settings
 
-settings.register_profile("askwise", deadline=None, print_blob=True, derandomize=True)
-settings.load_profile("askwise")
+settings.register_profile("all", deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("fast", settings.get_profile("all"), max_examples=40)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fewer examples of each property in the fast suite."""
+    settings.load_profile("fast" if config.option.markexpr == "not slow" else "all")
 
 
 @pytest.fixture(autouse=True)
