@@ -112,7 +112,6 @@ def test_the_contracts_of_the_example_hold(site, tmp_path):
     assert re.search(r"\d+ passed", shown)
 
 
-@pytest.mark.slow
 def test_a_study_may_import_a_script_beside_its_file_or_by_an_option(tmp_path):
     (tmp_path / "folder").mkdir()
     for module, place, line in (("mine", "folder", 'import = ["mine"]\n'), ("other", ".", "")):
