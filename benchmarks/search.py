@@ -168,7 +168,7 @@ def elsewhere(belief: Belief, kernel: Kernel, device: str) -> Belief:
     return aw.infer(aw.Data(*parts), kernel.to(device))
 
 
-def shortfalls(number: int) -> list[dict[str, Any]]:
+def gaps_below_the_best(number: int) -> list[dict[str, Any]]:
     """The gap to the best known value of each search of one rule on one belief."""
     torch.set_num_threads(1)
     rules = [RULES[key]() for key in sorted(RULES) if key != "random"]
@@ -215,7 +215,7 @@ def _calls(log: list[tuple[Any, int, Tensor]]) -> list[Tensor]:
 def quality(workers: int) -> None:
     """Measure all beliefs, and write the table and its rows."""
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        rows = [row for rows in pool.map(shortfalls, range(BELIEFS)) for row in rows]
+        rows = [row for rows in pool.map(gaps_below_the_best, range(BELIEFS)) for row in rows]
     ROWS.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
     table = quality_table(rows)
     write_part("quality", table)
