@@ -73,7 +73,7 @@ class Typing:
 
     def readline(self) -> str:
         with closing(open_record("study.db", "headphones", None)) as record:
-            (entry,) = State.after(record.events()).open()
+            (entry,) = State.after(record.events()).having("open")
         first, second = (taste(option) for option in entry.options)
         said = "a\n" if first > second else "b\n"
         sys.stdout.write(said)  # as a terminal shows what is typed
