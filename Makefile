@@ -13,8 +13,8 @@ demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 test: $(READY)  ## the fast suite
 	$(RUN) -m pytest -n auto
 
-test-slow: $(READY)  ## everything, with coverage
-	$(RUN) -m pytest -n auto -m "" --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
+test-slow: $(READY)  ## everything, with types checked at every call, and coverage
+	$(RUN) -m pytest -n auto -m "" --jaxtyping-packages=askwise,beartype.beartype --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 check: $(READY)  ## lint, types, layers
 	$(RUN) -m ruff check .
