@@ -115,7 +115,7 @@ def test_a_directory_that_lacks_runs_is_told_and_ranked_without_them():
     told(*RUN, "--out", "here")
     more = (*RUN[:2], "--functions", "forrester,gramacy_lee,trid", "--rules", "ucb_phi", *RUN[6:])
     assert (
-        "6 runs are in here, 2 of them new.\n2 others of the experiment in that directory are missing.\n"
+        "6 runs are in here, 2 of them new.\n2 other runs of the experiment in that directory are missing.\n"
         in told(*more, "--out", "here")
     )
     refusal = refused("rank", "here")

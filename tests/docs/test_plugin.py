@@ -93,7 +93,7 @@ def test_one_of_each_works_everywhere_once_its_package_is_installed(site, tmp_pa
     words.append("bench rank here")
     shown = in_process("-c", COMMANDS, *words, folder=tmp_path, path=site)
     assert re.search(r"answers +9", shown)
-    assert "all 9 questions derived again, bit for bit" in shown
+    assert "all 9 questions reproduced bit for bit" in shown
     assert re.search(r"window +\d+ +\d+", shown)
     assert "2 runs are in here, all of them new." in shown
     assert re.search(r"\d +variance_challenge +\d", shown)
@@ -122,7 +122,7 @@ def test_a_study_may_import_a_script_beside_its_file_or_by_an_option(tmp_path):
     words = [f"{command} -s folder/askwise.toml" for command in ("ask", "tell 0 A", "replay")]
     words += ["ask --import other", "--import=other tell 0 B"]
     shown = in_process("-c", COMMANDS, *words, folder=tmp_path)
-    assert "all 1 questions derived again" in shown
+    assert "all 1 questions reproduced" in shown
     assert "Question 0 is answered B." in shown
     for module, place in (("mine", "folder"), ("other", ".")):
         with pytest.raises(aw.NotFound, match=rf"from {module}: install that, or add --import {module}\.$"):
