@@ -194,14 +194,14 @@ def test_a_real_with_steps_as_large_as_its_distance_is_an_integer():
     [
         (
             lambda: Real(0, 1, step=0.3),
-            r"step must lead from low to high in whole steps of 0.3; got 1\. Make",
+            r"step must divide the range from 0 to 1; got 0.3\. Make",
         ),
         (lambda: Real(0, 1, step=0), r"step must be a number between 0 and high - low; got 0"),
         (lambda: Real(0, 1, step=2), r"step must be a number between 0 and high - low; got 2"),
         (lambda: Real(0, 1, step=math.nan), r"step must be finite"),
         (lambda: Real(0, 1, step="a"), r"step must be a number between 0 and high - low; got 'a'"),
         (lambda: Real(0, 1, step=True), r"step must be a number between 0 and high - low; got True"),
-        (lambda: Real(0, 1, step=0.1).places(0.25), r"value must be 0 and a whole number of steps of 0.1"),
+        (lambda: Real(0, 1, step=0.1).places(0.25), r"value must be 0 plus a whole number of steps of 0.1"),
         (lambda: Ordinal(["a"]), r"values must be at least two"),
         (lambda: Ordinal(["a", "a"]), r"values must all differ"),
         (lambda: Ordinal("ab"), r"values must be a list"),

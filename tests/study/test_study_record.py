@@ -401,7 +401,9 @@ def test_a_kernel_that_cannot_be_written_is_for_studies_in_memory(url):
     from gpytorch.kernels import LinearKernel
 
     aw.Study(plane(), kernel=LinearKernel().double()).ask()
-    with pytest.raises(ValueError, match=r"^kernel must be a name or of the kind .* to be stored; got "):
+    with pytest.raises(
+        ValueError, match=r"^kernel must be a name or a kernel made by askwise.kernel, to be stored; got "
+    ):
         aw.Study(plane(), kernel=LinearKernel().double(), storage=url)
 
 
