@@ -117,7 +117,7 @@ def statuses() -> list[str]:
 # help
 
 
-def test_help_comes_at_once_and_without_torch():
+def test_help_is_fast_and_does_not_import_torch():
     code = (
         "import sys\n"
         "from typer.testing import CliRunner\n"
@@ -151,14 +151,14 @@ def test_every_command_has_json_and_study():
         assert "-s, --study FILE" in shown
 
 
-def test_the_version_is_told():
+def test_the_version_is_printed():
     assert re.match(r"askwise \d+\.\d+\.\d+$", told("--version").strip())
 
 
 # errors
 
 
-def test_a_missing_file_is_told_in_one_line():
+def test_a_missing_file_is_reported_in_one_line():
     assert "study file must exist" in refused("check")
     assert "nowhere.toml" in refused("ask", "-s", "nowhere.toml")
 
@@ -172,7 +172,7 @@ def test_an_error_in_the_file_names_file_and_line():
     )
 
 
-def test_an_error_can_be_had_as_json():
+def test_an_error_is_json_on_request():
     written()
     told("ask")
     line = refused("tell", "0", "C")
@@ -180,7 +180,7 @@ def test_an_error_can_be_had_as_json():
     assert document("best", "-s", "nowhere.toml", code=1)["error"].startswith("study file must exist")
 
 
-def test_a_wrong_option_is_usage_and_with_json_still_json():
+def test_a_wrong_option_is_a_usage_error_and_json_on_request():
     result = CliRunner().invoke(main, ["ask", "--nonsense"])
     assert result.exit_code == 2
     assert "No such option" in result.stderr
@@ -297,7 +297,7 @@ def test_the_record_lies_beside_the_study_file(tmp_path):
     assert not (tmp_path / "study.db").exists()
 
 
-def test_looking_makes_no_record():
+def test_commands_that_only_look_create_no_record():
     written()
     for command in ("check", "status", "best", "export", "replay"):
         told(command)
@@ -452,7 +452,7 @@ def test_run_takes_rankings_of_batches():
     assert answers() == [{"ranking": [1, 0]}, {"ranking": [2]}]
 
 
-def test_run_tells_the_time_from_the_question_to_the_answer(monkeypatch):
+def test_run_records_response_times(monkeypatch):
     written()
     times = iter([100.0, 107.25, 200.0, 201.5])
     monkeypatch.setattr(conversation, "time", SimpleNamespace(monotonic=lambda: next(times)))
@@ -486,7 +486,7 @@ def somebody_else_answers(answer: bool | int) -> None:
 
 
 @pytest.mark.parametrize("other", [0, 1])
-def test_a_person_goes_on_after_somebody_else_has_answered(monkeypatch, other):
+def test_a_session_goes_on_after_somebody_else_has_answered(monkeypatch, other):
     written()
     heard = iter([lambda: somebody_else_answers(other), lambda: None])
 
@@ -595,13 +595,13 @@ def test_a_command_that_takes_too_long_is_ended_and_counts_as_no():
     "command",
     ["a {gain}; b", "a ;", "a | b", "a || b", "a & b", "a &", "a && b", "a > x", "a >> x", "a 2>&1"],
 )
-def test_what_only_a_shell_understands_is_refused(command):
+def test_shell_syntax_is_refused(command):
     with pytest.raises(ValueError, match=r"no shell interprets it; got .* Wrap it in sh -c"):
         template_words(command, {"gain": None})
 
 
 @pytest.mark.parametrize("command", ["sh -c 'a; b | c > d'", 'find . ";"', r"find . \;", "get x?a=1&b=2"])
-def test_what_is_quoted_or_within_a_word_is_the_program_s(command):
+def test_shell_syntax_in_quotes_or_within_a_word_is_passed_to_the_program(command):
     assert template_words(command, {}) == shlex.split(command)
 
 
@@ -723,7 +723,7 @@ def test_plot_writes_what_it_says(monkeypatch):
     assert document("plot", "--kind", "maps", "-c", "noise=loud") == {"files": {"maps": "plots/maps.png"}}
 
 
-def test_replay_says_that_all_is_as_it_was_and_what_is_not(monkeypatch):
+def test_replay_says_whether_all_questions_are_reproduced_and_which_are_not(monkeypatch):
     written(more="initial = 3\n")
     answered(4)
     assert told("replay") == "all 4 questions reproduced bit for bit\n"
@@ -816,7 +816,7 @@ def test_simple_tables_are_imported():
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
-def test_what_the_study_has_already_is_not_imported_twice(form):
+def test_answers_that_the_study_already_has_are_not_imported_twice(form):
     written()
     answered(3)
     told("export", "-f", form, "--out", "out")
@@ -936,7 +936,7 @@ def test_simulations_are_repeatable_and_differ_by_seed():
 # doctor
 
 
-def test_doctor_finds_all_well():
+def test_doctor_finds_no_problem():
     written()
     answered(2)
     shown = told("doctor")
@@ -971,7 +971,7 @@ def test_doctor_finds_a_damaged_record():
     assert not document("doctor", code=1)["ok"]
 
 
-def test_doctor_tells_a_storage_that_is_none_once_and_in_plain_words():
+def test_doctor_reports_an_invalid_storage_once_and_in_plain_words():
     written()
     Path("study.db").write_text("no database, but long enough to be taken for something else " * 40)
     lines = [line for line in told("doctor", code=1).splitlines() if line.startswith("PROBLEM")]
@@ -987,7 +987,7 @@ def test_doctor_warns_of_slow_questions(monkeypatch):
     assert "PROBLEM  time per question: 2.5 s. Close other programs" in told("doctor", code=1)
 
 
-def test_doctor_tells_wrong_numbers(monkeypatch):
+def test_doctor_reports_wrong_numbers(monkeypatch):
     from askwise.cli import checkup
 
     monkeypatch.setattr(checkup, "kernel", lambda *_: aw.kernel("se", [0.3], 5.0))

@@ -130,13 +130,13 @@ def test_a_study_may_import_a_script_beside_its_file_or_by_an_option(tmp_path):
 
 
 @pytest.mark.parametrize("module", ["nowhere", "nowhere.rules", "mine.py", "./mine", ".mine", ""])
-def test_a_module_that_is_not_there_is_refused_in_words(module, tmp_path, monkeypatch):
+def test_a_missing_module_is_refused_with_a_message(module, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     with pytest.raises(aw.NotFound, match=r"^import must name a module that is installed or in .*; got "):
         aw.plugins.use(module, tmp_path)
 
 
-def test_what_a_module_lacks_is_told_as_python_does(tmp_path, monkeypatch):
+def test_an_import_error_inside_a_module_is_reported_as_by_python(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "lacking.py").write_text("import nowhere_to_be_found")
     with pytest.raises(ModuleNotFoundError, match="nowhere_to_be_found"):
