@@ -38,7 +38,7 @@ ROWS = {
     "probability": "probability of the next answer",
     "evidence": "log evidence",
 }
-# bounds of EP's errors, with a margin for similar problems, on which the tests of Gibbs sampling check them
+# bounds on EP's errors, with a margin for similar problems; tests/model/test_gibbs.py checks them on some
 PROMISED = {
     "EP, prior variance of a few units": (0.01, 0.08, 0.01, 0.08),
     "EP, prior variance of 100": (0.05, 0.1, 0.02, 0.15),
@@ -88,7 +88,7 @@ class Figure:
 
     @property
     def bound(self) -> float:
-        """A bound of the error: its size plus two standard errors."""
+        """A bound on the error: its size plus two standard errors."""
         return abs(self.error) + 2 * self.noise
 
     def __str__(self) -> str:  # noqa: D105
@@ -318,7 +318,7 @@ def report(exact: list[Truth], found: list[dict[str, Errors]]) -> str:
         the evidence."""
     promising = """No theorem bounds EP's error. These bounds are empirical: the largest error of the
         problems below plus two standard errors (measured), with a margin for similar problems.
-        `tests/model/test_gibbs.py` checks the bounds on others."""
+        `tests/model/test_gibbs.py` checks the bounds on other problems."""
     limits = """Errors of EP for the difference of the two options, whose exact posterior is known by
         quadrature. EP is exact for a single answer. Many equal answers truncate the Gaussian at zero, and EP
         approximates each of them by a separate factor."""

@@ -280,7 +280,7 @@ Python {platform.python_version()}, {", ".join(f"{name} {version(name)}" for nam
 
 Median CPU time of a call, sweeps over the answers, and growth of the peak resident memory during a call. Each
 entry was measured in its own process, after a tiny task as warm-up. Memory is measured in the first call,
-which does not count for the time unless it took over {LONG:g} s; then it is the only one. Compare within a
+which is not timed unless it takes over {LONG:g} s; then it is the only one. Compare within a
 row: its entries were measured close in time, on the same answers. The last column is the time of the last
 contender divided by that of the first.
 

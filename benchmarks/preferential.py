@@ -63,8 +63,8 @@ def worth(setting: Params) -> float:
 
 def prefers_first(first: Params, second: Params, user: torch.Generator) -> bool:
     """The answer of a user who prefers the first with probability Phi(difference in utility)."""
-    sure = 0.5 * math.erfc((worth(second) - worth(first)) / math.sqrt(2))
-    return bool(torch.rand((), generator=user, dtype=torch.float64) < sure)
+    chance = 0.5 * math.erfc((worth(second) - worth(first)) / math.sqrt(2))
+    return bool(torch.rand((), generator=user, dtype=torch.float64) < chance)
 
 
 def best_worth() -> float:
@@ -191,14 +191,14 @@ simulated user prefers one of two settings with probability Phi(difference in he
 **The protocol.** Their study is used as documented, with `n_generate=2`: the winner stays and the sampler
 proposes the next challenger, so one answer is one duel, as in ours (their tutorial shows four trials and
 discards the worst). `aw.Study` chooses both settings of each duel. All learn their kernel parameters from the
-answers. All settings are defaults, although the ten duels before the first model of `aw.Study` were chosen on
-this problem and two others. The exception is `dueling_ucb`: it was picked on this problem, as a rule whose
-challengers are likely to win, which matters when the winner stays.
+answers. All settings are defaults, although the default of ten duels before the first model of `aw.Study` was
+chosen on this problem and two others. The exception is `dueling_ucb`: it was picked on this problem, as a
+rule whose challengers are likely to win, which matters when the winner stays.
 
 ## CPU seconds per query
 
 For the {timed} queries that follow 20 and 80 answers about random settings: median, and mean in brackets
-(which includes refits: askwise relearns its kernel only after half as many more answers).
+(which includes refits: askwise refits its kernel only when the number of answers has grown by half).
 
 """
 REGRET = """

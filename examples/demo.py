@@ -1,8 +1,8 @@
 """Tune a hearing aid by asking thirty times "which of these two sounds better?".
 
 The listener is simulated: it has a taste that askwise never sees, and answers with noise.  Each
-question pits the setting that is likely best against the one whose duel with it is hardest to
-foresee (the paper's Maximally Uncertain Challenge).  Run with ``make demo``.
+question pits the setting that is likely best against the one whose duel with it is most
+uncertain (the paper's Maximally Uncertain Challenge).  Run with ``make demo``.
 """
 
 import math
@@ -32,10 +32,10 @@ def taste(x: Tensor) -> Tensor:
 
 
 def preferred(question: aw.Question, source: torch.Generator) -> int:
-    """The option that the listener prefers: the better one, the more surely the better it is."""
+    """The option that the listener prefers: the better one, the more likely the larger the difference."""
     first, second = (float(taste(SPACE.unit(option))) for option in question.options)
-    sure = 0.5 * math.erfc((second - first) / math.sqrt(2))
-    return int(torch.rand((), generator=source) >= sure)
+    chance = 0.5 * math.erfc((second - first) / math.sqrt(2))
+    return int(torch.rand((), generator=source) >= chance)
 
 
 def progress(count: int, best: aw.Best) -> None:
@@ -47,7 +47,7 @@ def progress(count: int, best: aw.Best) -> None:
 
 
 def picture(study: aw.Study, best: aw.Best, path: Path) -> None:
-    """What was hidden, what is believed, and where the next duel would teach most."""
+    """The hidden taste, its posterior, and where the next duel would be most informative."""
     side = torch.linspace(0, 1, 101, dtype=torch.float64)
     grid, belief = torch.cartesian_prod(side, side), study.belief()
     champion = SPACE.unit(best.params)

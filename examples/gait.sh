@@ -1,6 +1,6 @@
 #!/bin/sh
 # A robot that walks or falls, for `askwise run --command './gait.sh {stride} {lift} {gait}'`.
-# Ends with 0 if it walked. Long steps need a high lift, and trotting forgives more than walking.
+# Exits with 0 if it walked. Long steps need a high lift, and trotting forgives more than walking.
 stride=$1 lift=$2 gait=$3
 case $gait in trot) slack=1.5 ;; *) slack=1.0 ;; esac
 awk -v s="$stride" -v l="$lift" -v k="$slack" 'BEGIN {

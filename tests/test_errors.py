@@ -38,7 +38,7 @@ def test_a_refusal_has_its_parts_wherever_it_travels(kind, bases):
     assert (placed.what, placed.place) == ("size of a batch", "study.toml: line 3")
 
 
-def test_a_package_that_is_not_installed_is_named_with_the_way_out():
+def test_a_package_that_is_not_installed_is_named_with_the_command_to_install_it():
     message = r"^plot must have the packages of askwise\[plots\]; got No module"
     with pytest.raises(aw.Unavailable, match=message), extra("plots", "plot"):
         import no_such_package  # noqa: F401
@@ -64,7 +64,7 @@ def test_a_refusal_inside_an_extra_stays_what_it_is():
         ),
     ],
 )
-def test_the_command_line_tells_a_missing_extra_in_one_line(tmp_path, missing, words, advice):
+def test_the_command_line_reports_a_missing_extra_in_one_line(tmp_path, missing, words, advice):
     (tmp_path / "askwise.toml").write_text(
         '[study]\nname = "a"\nstorage = "study.db"\n[space.u]\ntype = "real"\nlow = 0\nhigh = 1\n'
     )

@@ -44,8 +44,8 @@ def next_query(  # noqa: PLR0913
 
     A pure function: the same data, rule, kernel and state of ``source`` give the same query, and a lane with
     its own generator gets the query that it would get alone.  Create the generators anew for each query: how
-    many numbers one has drawn may depend on the other lanes.  ``warm``, an earlier belief from the first of
-    the answers, saves time; it changes a query within the tolerance of inference, by less than 1e-4 in the
+    many numbers one has drawn may depend on the other lanes.  ``warm``, a belief given the first of these
+    answers, saves time; it changes a query within the tolerance of inference, by less than 1e-4 in the
     tests.  ``domain``: the settings among the points of the cube; None if all are.  ``identify``: also return
     the estimated optimum.
 

@@ -252,7 +252,7 @@ def test_a_campaign_that_fails_at_once_leaves_no_files(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_was_done_before_an_error_is_kept(tmp_path, monkeypatch):
+def test_runs_finished_before_an_error_are_kept(tmp_path, monkeypatch):
     tasks = []
 
     def fails_later(task: Task) -> Chunk:
@@ -288,7 +288,7 @@ def test_two_campaigns_in_one_directory_at_once_are_refused(tmp_path):
     Campaign(TINY.reduced(rules=("random",), replicates=1), tmp_path).run()
 
 
-def test_a_device_that_is_not_here_is_refused(tmp_path):
+def test_a_missing_device_is_refused(tmp_path):
     with pytest.raises(ValueError, match="device must be cpu or cuda; got 'abacus'") as caught:
         Campaign(TINY, tmp_path, device="abacus").run()
     assert HOUSE.match(str(caught.value))

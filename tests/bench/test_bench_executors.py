@@ -95,7 +95,7 @@ def test_an_error_of_the_work_comes_back_with_its_traceback():
     assert not multiprocessing.active_children()
 
 
-def test_an_error_that_cannot_travel_comes_back_as_text():
+def test_an_error_that_cannot_be_pickled_comes_back_as_text():
     with pytest.raises(RuntimeError, match="cannot be made from its one argument"):
         all_of(Processes(1), odd, [3])
 

@@ -132,7 +132,7 @@ def test_the_label_of_an_arm_is_its_rule_unless_given():
     assert Arm("muc", 5, "five").label == "five"
 
 
-def test_an_arm_without_a_rule_is_refused():
+def test_an_arm_without_a_known_rule_is_refused():
     with pytest.raises(ValueError, match=r"^rule must be one of .*; got 'oracle'") as caught:
         Arm("oracle", 1)
     assert HOUSE.match(str(caught.value))

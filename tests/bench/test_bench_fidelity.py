@@ -53,7 +53,7 @@ def test_scores_are_better_worse_or_indistinguishable(authors, batch):
     assert found["muc"].theirs_mean == pytest.approx(muc[:, -1].mean() - 10)
 
 
-def test_runs_of_unequal_length_are_compared_where_both_are(authors, batch):
+def test_runs_of_unequal_length_are_compared_at_the_end_of_the_shorter(authors, batch):
     function = batch.functions[0]
     shorter = batch.scores["muc"][0][:, :4]
     (row,) = authors.fidelity(batch, {"muc": {function: shorter}})

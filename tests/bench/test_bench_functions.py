@@ -183,7 +183,7 @@ def value_and_slope(function, z, scale: float):
 
 
 @each_function
-def test_a_batch_is_its_points(function):
+def test_values_of_a_batch_are_those_of_its_points(function):
     x = uniform(2, 3, function.dim)
     together = function.unit(x)
     assert together.shape == (2, 3)
@@ -249,7 +249,7 @@ def test_equal_maxima_are_known():
         assert FUNCTIONS[name](f64(at)).item() == pytest.approx(FUNCTIONS[name].max, rel=1e-13, abs=1e-25)
 
 
-def test_no_digit_is_lost_beside_a_maximum_of_zero():
+def test_no_digit_is_lost_near_a_maximum_of_zero():
     """The leading term of each expansion, at a step whose square the textbook's form would round away."""
     step = 1e-9
     for name, curvature in (

@@ -106,7 +106,7 @@ def test_a_lane_run_with_others_is_the_lane_run_alone(of):
         assert_alike(lane_of(together, lane), run(of, [run_id]), atol=1e-6)
 
 
-def test_the_features_above_are_of_two_kinds():
+def test_the_cases_above_have_features_of_both_kinds():
     for of in TOGETHER.values():
         if "thompson" not in of.arms[0].rule and "kss" not in of.arms[0].rule:
             continue
@@ -118,7 +118,7 @@ def test_the_features_above_are_of_two_kinds():
         assert kinds == {HilbertFeatures, FourierFeatures}
 
 
-def test_more_lanes_than_are_searched_at_once_are_each_as_alone():
+def test_more_lanes_than_are_searched_at_once_equal_lanes_alone():
     of = experiment(("muc", 2), iterations=3, replicates=6)
     together = run(of, ids_of(of))
     assert len(together.scores) == 12
@@ -146,7 +146,7 @@ def test_equal_names_give_equal_runs():
 @pytest.mark.parametrize(
     ("rule", "m"), [("dueling_ucb", 2), ("bivariate_ei", 2), ("eiig", 2), ("ei", 2), ("dueling_thompson", 2)]
 )
-def test_lanes_of_other_rules_in_the_plane_are_each_as_alone(rule, m):
+def test_lanes_of_other_rules_in_two_dimensions_equal_lanes_alone(rule, m):
     # none of the smoothest: with variance 20,000 at lengthscale 4 rounding grows to 3e-5 in eight questions
     of = experiment((rule, m), functions=("levy", "ursem_waves", "shubert"), iterations=8)
     together = run(of, ids_of(of))
@@ -229,7 +229,7 @@ def test_a_user_without_noise_is_always_right(rule, m):
         assert torch.equal(runs.answers[lane], won)
 
 
-def test_another_user_answers_otherwise():
+def test_another_user_answers_differently():
     of = experiment(("random", 4), iterations=4)
     sure, distracted = (run(replace(of, user=user), ids_of(of)) for user in (CERTAIN, User(lapses=1.0)))
     assert torch.equal(sure.questions, distracted.questions)
@@ -289,7 +289,7 @@ def test_the_estimated_optimum_has_the_highest_mean_or_the_highest_probability_o
                 assert float(belief.mean(best)) >= mean - 1e-4 * (1 + abs(mean))
 
 
-def test_runs_made_one_part_after_the_other_are_joined():
+def test_runs_computed_in_parts_are_joined():
     of = experiment(("random", 2), iterations=3)
     ids = ids_of(of)
     parts = [run(of, ids[:1]), run(of, ids[1:])]
@@ -329,7 +329,7 @@ def test_runs_that_do_not_belong_together_are_refused(names, rules, message):
     assert HOUSE.match(str(caught.value))
 
 
-def test_a_rule_or_a_function_that_is_not_there_is_refused():
+def test_an_unknown_rule_or_function_is_refused():
     of = experiment(("muc", 2))
     with pytest.raises(ValueError, match=r"^rule must be one of muc; got 'kss'\."):
         run(of, [RunId("lanes", "forrester", "kss", 0)])

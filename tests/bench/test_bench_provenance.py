@@ -12,7 +12,7 @@ from askwise.bench.experiments import EXPERIMENTS
 WHOLE = EXPERIMENTS["batch-as-run"]
 
 
-def test_the_command_says_only_what_is_not_usual():
+def test_the_command_names_only_options_that_differ_from_the_defaults():
     assert provenance.command(WHOLE, Path("x")) == "askwise bench run batch-as-run --out x"
     beta = EXPERIMENTS["beta"].reduced(rules=("ucb_phi(beta=5.0)",), iterations=3)
     assert provenance.command(beta, Path("x")) == (
@@ -28,6 +28,6 @@ def test_the_command_names_modules_before_the_directory():
 
 
 @pytest.mark.parametrize("name", sorted(EXPERIMENTS))
-def test_every_experiment_comes_back_from_json(name):
+def test_every_experiment_is_read_back_from_json(name):
     document = json.loads(json.dumps(asdict(EXPERIMENTS[name])))
     assert provenance.experiment_of(document) == EXPERIMENTS[name]

@@ -248,7 +248,7 @@ def test_a_whole_experiment_is_reported_within_a_minute(tmp_path):
     assert tuple(rows["ackley"])[1:] == tuple(arm.label for arm in experiment.arms)
 
 
-def test_what_is_missing_is_left_out(results, tmp_path, monkeypatch):
+def test_sections_about_missing_experiments_are_left_out(results, tmp_path, monkeypatch):
     for name in ("score_curves", "regret_curves", "win_matrices", "superiority_of_best"):
         monkeypatch.setattr(figures, name, blank)
     write([results["batch-as-run"]], tmp_path)

@@ -75,7 +75,7 @@ def refusal(directory: Path, **options: bool) -> str:
 # chunks
 
 
-def test_a_chunk_comes_back_as_it_was(tmp_path):
+def test_a_chunk_is_read_back_as_it_was_written(tmp_path):
     chunk = made_up(MIXED, "trid", "batch")
     again = Chunk.read(kept_file(chunk, tmp_path))
     assert again.ids == chunk.ids
@@ -228,7 +228,7 @@ def test_a_directory_without_a_campaign_is_refused(tmp_path, text, message):
 # packed
 
 
-def test_packed_results_come_back_with_scores_rounded_to_float32(tmp_path):
+def test_packed_results_are_read_back_with_scores_rounded_to_float32(tmp_path):
     there = kept(MIXED, tmp_path / "there")
     results, packed = load(there), load(pack(there, tmp_path / "packed"))
     assert packed.experiment == results.experiment

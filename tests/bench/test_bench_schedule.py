@@ -34,7 +34,7 @@ def test_chunks_hold_every_run_once_and_only_what_runs_together():
         assert len({(run_id.arm, FUNCTIONS[run_id.function].dim) for run_id in task.ids}) == 1
 
 
-def test_chunks_of_a_kind_are_of_like_size():
+def test_chunks_of_a_group_have_similar_sizes():
     tasks = tasks_of(replace(TINY, arms=TINY.arms[:1], replicates=35), (), "cpu", 64)
     assert [len(task.ids) for task in tasks] == [35, 35]
 

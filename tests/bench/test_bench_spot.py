@@ -38,7 +38,7 @@ def committed(directory, runs, moved=0.0, worse=0.0):
     return load(pack(folder.path, directory / "packed"))
 
 
-def test_runs_that_are_the_same_are_found_the_same(spot, runs, tmp_path):
+def test_equal_runs_are_reported_as_equal(spot, runs, tmp_path):
     found = spot.compared(committed(tmp_path, runs), ("ucb_phi", "forrester"), runs)
     assert (found.noticed, found.parted, found.answered, found.largest) == (0, 0, 0, 0.0)
     assert (found.runs, found.same_throughout, found.same_end, found.better) == (5, 5, 5, 0)
@@ -53,7 +53,7 @@ def test_the_query_that_differs_is_found(spot, runs, tmp_path, moved, noticed, p
     assert found.largest == pytest.approx(0 if parted else moved)
 
 
-def test_ends_that_differ_are_found(spot, runs, tmp_path):
+def test_final_scores_that_differ_are_found(spot, runs, tmp_path):
     found = spot.compared(committed(tmp_path, runs, worse=100.0), ("ucb_phi", "forrester"), runs)
     assert (found.same_end, found.better) == (0, 5)
     assert found.p[0] < 0.01

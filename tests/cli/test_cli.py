@@ -117,7 +117,7 @@ def statuses() -> list[str]:
 # help
 
 
-def test_help_comes_at_once_and_without_torch():
+def test_help_is_fast_and_does_not_import_torch():
     code = (
         "import sys\n"
         "from typer.testing import CliRunner\n"
@@ -151,14 +151,14 @@ def test_every_command_has_json_and_study():
         assert "-s, --study FILE" in shown
 
 
-def test_the_version_is_told():
+def test_the_version_is_printed():
     assert re.match(r"askwise \d+\.\d+\.\d+$", told("--version").strip())
 
 
 # errors
 
 
-def test_a_missing_file_is_told_in_one_line():
+def test_a_missing_file_is_reported_in_one_line():
     assert "study file must exist" in refused("check")
     assert "nowhere.toml" in refused("ask", "-s", "nowhere.toml")
 
@@ -172,7 +172,7 @@ def test_an_error_in_the_file_names_file_and_line():
     )
 
 
-def test_an_error_can_be_had_as_json():
+def test_an_error_is_json_on_request():
     written()
     told("ask")
     line = refused("tell", "0", "C")
@@ -180,7 +180,7 @@ def test_an_error_can_be_had_as_json():
     assert document("best", "-s", "nowhere.toml", code=1)["error"].startswith("study file must exist")
 
 
-def test_a_wrong_option_is_usage_and_with_json_still_json():
+def test_a_wrong_option_is_a_usage_error_and_json_on_request():
     result = CliRunner().invoke(main, ["ask", "--nonsense"])
     assert result.exit_code == 2
     assert "No such option" in result.stderr
@@ -264,12 +264,12 @@ def test_init_writes_a_file_that_is_in_order(feedback):
 
 def test_init_does_not_replace_a_file_unless_forced():
     Path("mine.toml").write_text("precious")
-    assert "mine.toml, which is there" in refused("init", "mine.toml")
+    assert "mine.toml, which exists" in refused("init", "mine.toml")
     assert Path("mine.toml").read_text() == "precious"
     assert document("init", "mine.toml", "--force", "--feedback", "batch")["file"] == "mine.toml"
     assert 'feedback = "batch"' in Path("mine.toml").read_text()
     assert "check -s other.toml" in told("init", "-s", "other.toml")
-    assert "folder/x.toml must be there" in refused("init", "folder/x.toml")
+    assert "folder/x.toml must be accessible" in refused("init", "folder/x.toml")
 
 
 def test_check_shows_the_space_the_settings_and_the_record():
@@ -297,7 +297,7 @@ def test_the_record_lies_beside_the_study_file(tmp_path):
     assert not (tmp_path / "study.db").exists()
 
 
-def test_looking_makes_no_record():
+def test_commands_that_only_look_create_no_record():
     written()
     for command in ("check", "status", "best", "export", "replay"):
         told(command)
@@ -334,7 +334,7 @@ def test_participants_and_contexts_have_their_own_questions():
     assert {option["noise"] for option in other["options"]} == {"loud"}
     assert "--context must be NAME=VALUE" in refused("ask", "-c", "noise")
     assert "noise must be one of quiet, loud; got 'x'" in refused("ask", "-c", "noise=x")
-    assert "open questions must be one, or the id be given; got 2 (0, 1)" in refused("tell", "A")
+    assert "open questions must be exactly one if no id is given; got 2 (0, 1)" in refused("tell", "A")
 
 
 def test_tell_takes_the_only_open_question():
@@ -354,7 +354,7 @@ def test_tell_amends_voids_and_skips():
     assert document("tell", "0", "B", "--amend", "--reason", "typo")["answer"] == {"prefers": 1}
     assert recorded()[-1].body["reason"] == "typo"
     assert document("tell", "0", "void", "--reason", "noise")["status"] == "voided"
-    assert "--reason must go with" in refused("tell", "0", "A", "--reason", "why")
+    assert "--reason must be used with" in refused("tell", "0", "A", "--reason", "why")
     assert "got skip" in refused("tell", "0", "skip", "--amend")
     told("ask")
     assert document("tell", "skip") == {"id": 1, "status": "skipped", "answer": None, "answers": 0}
@@ -372,7 +372,7 @@ def test_tell_refuses_what_it_cannot_read():
     assert "id must be the number" in refused("tell", "first", "A")
     assert "got nothing" in refused("tell")
     assert "question must be one that was asked" in refused("tell", "7", "A")
-    assert "--pairs must go with a batch" in refused("tell", "--pairs", "A>B")
+    assert "--pairs must be used with a batch" in refused("tell", "--pairs", "A>B")
     assert "seconds must be a number" in refused("tell", "A", "--seconds", "-1")
     assert document("tell", "0", "1", "--index")["answer"] == {"prefers": 1}
 
@@ -404,7 +404,9 @@ def test_run_asks_until_there_are_enough_answers():
     assert all(0 <= entry.seconds < 10 for entry in history())
     assert "2 of 3 answers" in shown
     assert "Recommended setting, after 3 answers" in shown
-    assert "--answers must be more than the study has, 3; got 3" in refused("run", "--answers", "3")
+    assert "--answers must be more than the 3 answers that the study has; got 3" in refused(
+        "run", "--answers", "3"
+    )
     assert document("run", "-n", "5", typed="a\ns\na\n") == {"answers": 5, "given": 2, "interrupted": False}
 
 
@@ -440,7 +442,7 @@ def test_run_leaves_out_what_was_undone_and_not_answered_again():
 def test_run_says_what_it_did_not_understand_and_waits():
     written("binary")
     shown = told("run", "-n", "1", typed="perhaps\n1\ny\n")
-    assert "'perhaps' is no answer here. Keys: y yes, n no, t tie, s skip, u undo, q quit." in shown
+    assert "'perhaps' is not an answer here. Keys: y yes, n no, t tie, s skip, u undo, q quit." in shown
     assert history()[0].answer == YesNo(True)
 
 
@@ -450,7 +452,7 @@ def test_run_takes_rankings_of_batches():
     assert answers() == [{"ranking": [1, 0]}, {"ranking": [2]}]
 
 
-def test_run_tells_the_time_from_the_question_to_the_answer(monkeypatch):
+def test_run_records_response_times(monkeypatch):
     written()
     times = iter([100.0, 107.25, 200.0, 201.5])
     monkeypatch.setattr(conversation, "time", SimpleNamespace(monotonic=lambda: next(times)))
@@ -469,7 +471,7 @@ def test_ctrl_c_loses_nothing(monkeypatch):
 
     monkeypatch.setattr(conversation, "sys", SimpleNamespace(stdin=SimpleNamespace(readline=readline)))
     shown = told("run", "-n", "5", code=130)
-    assert "Nothing is lost: the record has 2 answers. The same command goes on." in shown
+    assert "Nothing is lost: the record has 2 answers. The same command resumes." in shown
     assert statuses() == ["answered", "answered", "open"]
 
 
@@ -484,7 +486,7 @@ def somebody_else_answers(answer: bool | int) -> None:
 
 
 @pytest.mark.parametrize("other", [0, 1])
-def test_a_person_goes_on_after_somebody_else_has_answered(monkeypatch, other):
+def test_a_session_goes_on_after_somebody_else_has_answered(monkeypatch, other):
     written()
     heard = iter([lambda: somebody_else_answers(other), lambda: None])
 
@@ -562,7 +564,7 @@ def test_run_by_a_command_refuses_before_anything_is_asked():
     Path("askwise.toml").unlink()
     Path("study.db").unlink()
     written("duel")
-    assert "must go with a yes/no study; got a duel study" in refused("run", "--command", "true")
+    assert "must be used with a yes/no study; got a duel study" in refused("run", "--command", "true")
 
 
 def test_a_command_that_cannot_run_leaves_the_question_open():
@@ -593,13 +595,13 @@ def test_a_command_that_takes_too_long_is_ended_and_counts_as_no():
     "command",
     ["a {gain}; b", "a ;", "a | b", "a || b", "a & b", "a &", "a && b", "a > x", "a >> x", "a 2>&1"],
 )
-def test_what_only_a_shell_understands_is_refused(command):
-    with pytest.raises(ValueError, match=r"no shell reads it; got .* Wrap it in sh -c"):
+def test_shell_syntax_is_refused(command):
+    with pytest.raises(ValueError, match=r"no shell interprets it; got .* Wrap it in sh -c"):
         template_words(command, {"gain": None})
 
 
 @pytest.mark.parametrize("command", ["sh -c 'a; b | c > d'", 'find . ";"', r"find . \;", "get x?a=1&b=2"])
-def test_what_is_quoted_or_within_a_word_is_the_program_s(command):
+def test_shell_syntax_in_quotes_or_within_a_word_is_passed_to_the_program(command):
     assert template_words(command, {}) == shlex.split(command)
 
 
@@ -721,10 +723,10 @@ def test_plot_writes_what_it_says(monkeypatch):
     assert document("plot", "--kind", "maps", "-c", "noise=loud") == {"files": {"maps": "plots/maps.png"}}
 
 
-def test_replay_says_that_all_is_as_it_was_and_what_is_not(monkeypatch):
+def test_replay_says_whether_all_questions_are_reproduced_and_which_are_not(monkeypatch):
     written(more="initial = 3\n")
     answered(4)
-    assert told("replay") == "all 4 questions derived again, bit for bit\n"
+    assert told("replay") == "all 4 questions reproduced bit for bit\n"
     assert document("replay") == {"questions": 4, "different": []}
     with closing(sqlite3.connect("study.db")) as database, database:
         (body,) = database.execute("SELECT body FROM events WHERE kind = 'asked' AND question = 2").fetchone()
@@ -736,7 +738,7 @@ def test_replay_says_that_all_is_as_it_was_and_what_is_not(monkeypatch):
             "UPDATE events SET body = ? WHERE kind = 'asked' AND question = 2", (json.dumps(changed),)
         )
     shown = told("replay", code=1)
-    assert "of 4 questions come out different" in shown
+    assert "of 4 questions come out differently" in shown
     assert "12.5 dB" in shown
     assert 2 in [one["id"] for one in document("replay", code=1)["different"]]
 
@@ -806,7 +808,7 @@ def test_simple_tables_are_imported():
         "3,1000,soft,yes\n\n4.5,200,hard,No\n5,300,hard,\n"
     )
     assert told("import", "in.csv") == (
-        "Recorded 2 answers from in.csv (1 without an answer left out); the study has 2 now.\n"
+        "Recorded 2 answers from in.csv (1 question without an answer left out); the study now has 2.\n"
     )
     assert answers() == [{"yes": True}, {"yes": False}]
     (option,) = history()[1].options
@@ -814,11 +816,11 @@ def test_simple_tables_are_imported():
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
-def test_what_the_study_has_already_is_not_imported_twice(form):
+def test_answers_that_the_study_already_has_are_not_imported_twice(form):
     written()
     answered(3)
     told("export", "-f", form, "--out", "out")
-    assert "new to the study; got 3 in out, all of which it has already" in refused("import", "out")
+    assert "new to the study; got 3 in out, all of which it already has" in refused("import", "out")
     told("tell", "2", "void")
     assert document("import", "out")["answers"] == 5
     assert document("import", "out", "--again")["answers"] == 8
@@ -934,7 +936,7 @@ def test_simulations_are_repeatable_and_differ_by_seed():
 # doctor
 
 
-def test_doctor_finds_all_well():
+def test_doctor_finds_no_problem():
     written()
     answered(2)
     shown = told("doctor")
@@ -942,10 +944,10 @@ def test_doctor_finds_all_well():
     for what in ("versions", "threads", "inference", "storage", "write permission", "integrity", "record"):
         assert f"ok       {what}: " in shown
     assert "2 questions, 2 answers" in shown
-    assert "finds 1.427299, as it must" in shown
+    assert "gives 1.427299, the exact value" in shown
     found = document("doctor")
     assert found["ok"]
-    assert {finding["what"] for finding in found["findings"]} >= {"free disk", "time of a question"}
+    assert {finding["what"] for finding in found["findings"]} >= {"free disk", "time per question"}
     assert len(history()) == 2
 
 
@@ -969,7 +971,7 @@ def test_doctor_finds_a_damaged_record():
     assert not document("doctor", code=1)["ok"]
 
 
-def test_doctor_tells_a_storage_that_is_none_once_and_in_plain_words():
+def test_doctor_reports_an_invalid_storage_once_and_in_plain_words():
     written()
     Path("study.db").write_text("no database, but long enough to be taken for something else " * 40)
     lines = [line for line in told("doctor", code=1).splitlines() if line.startswith("PROBLEM")]
@@ -982,10 +984,10 @@ def test_doctor_warns_of_slow_questions(monkeypatch):
 
     times = iter([0.0, 2.5])
     monkeypatch.setattr(checkup, "time", SimpleNamespace(perf_counter=lambda: next(times)))
-    assert "PROBLEM  time of a question: 2.5 s. Close other programs" in told("doctor", code=1)
+    assert "PROBLEM  time per question: 2.5 s. Close other programs" in told("doctor", code=1)
 
 
-def test_doctor_tells_wrong_numbers(monkeypatch):
+def test_doctor_reports_wrong_numbers(monkeypatch):
     from askwise.cli import checkup
 
     monkeypatch.setattr(checkup, "kernel", lambda *_: aw.kernel("se", [0.3], 5.0))
@@ -1075,5 +1077,5 @@ def test_ctrl_c_ends_a_command_too():
     process.send_signal(signal.SIGINT)
     shown, _ = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "The same command goes on" in shown
+    assert "The same command resumes" in shown
     assert statuses() == ["open"]

@@ -58,7 +58,7 @@ def refused(*words: str) -> str:
     return line
 
 
-def test_help_of_every_command_comes_without_torch():
+def test_help_of_every_command_does_not_import_torch():
     code = (
         "import sys\n"
         "from typer.testing import CliRunner\n"
@@ -93,7 +93,7 @@ def test_a_newcomer_lists_runs_ranks_and_packs():
     assert document("rank", "kept", "--alpha", "0.3")["rows"] == [vars(row) for row in expected]
 
 
-def test_what_programs_read():
+def test_every_command_has_json_for_programs():
     (first, *_) = json.loads(told("list", "--json"))
     assert first["rules"] == [arm.label for arm in EXPERIMENTS[first["name"]].arms]
     assert first["lane_iterations"] == EXPERIMENTS[first["name"]].lane_iterations
@@ -111,11 +111,11 @@ def test_what_programs_read():
     assert HOUSE.match(json.loads(error.stdout)["error"])
 
 
-def test_a_directory_that_lacks_runs_is_told_and_ranked_without_them():
+def test_missing_runs_are_reported_and_may_be_left_out_of_the_ranking():
     told(*RUN, "--out", "here")
     more = (*RUN[:2], "--functions", "forrester,gramacy_lee,trid", "--rules", "ucb_phi", *RUN[6:])
     assert (
-        "6 runs are in here, 2 of them new.\n2 others of the experiment in that directory are missing.\n"
+        "6 runs are in here, 2 of them new.\n2 other runs of the experiment in that directory are missing.\n"
         in told(*more, "--out", "here")
     )
     refusal = refused("rank", "here")
@@ -144,7 +144,7 @@ def test_a_directory_that_lacks_runs_is_told_and_ranked_without_them():
         (("pack", "nowhere", "there"), "directory must hold a campaign; got nowhere"),
     ],
 )
-def test_what_cannot_be_done_is_told_in_a_line_and_leaves_nothing(words, message):
+def test_what_cannot_be_done_is_reported_in_one_line_and_leaves_no_files(words, message):
     assert re.search(message, refused(*words))
 
 
@@ -212,7 +212,7 @@ def in_a_process(*words: str) -> str:
 
 @pytest.mark.slow  # its fast sibling: tests/docs/test_plugin.py
 @pytest.mark.parametrize("how", [("--workers", "2"), ("--dask", "local")], ids=" ".join)
-def test_rules_and_functions_of_an_imported_module_reach_the_workers_and_are_asked_for_again(how):
+def test_rules_and_functions_of_an_imported_module_reach_the_workers_and_must_be_imported_again(how):
     Path("mine.py").write_text(MINE)
     small = ("--rules", "middle,random", "--replicates", "2", "--iterations", "6", "--out", "here")
     run = ("run", "pbo-learned", "--functions", "booth,forrester", *small, *how)
@@ -226,7 +226,7 @@ def test_rules_and_functions_of_an_imported_module_reach_the_workers_and_are_ask
     assert ranked["functions"] == ["booth", "forrester"]
 
 
-def test_who_computes_follows_from_workers_and_dask():
+def test_the_executor_follows_from_workers_and_dask():
     assert isinstance(executor_of(None, None), ThisProcess)
     assert isinstance(executor_of(1, None), ThisProcess)
     several = executor_of(3, None)
@@ -265,7 +265,7 @@ def test_ctrl_c_in_this_process_keeps_what_is_written(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [("--workers", "2"), ("--workers", "2", "--dask", "local")])
-def test_ctrl_c_in_a_terminal_is_heard_by_one_process_only(more):
+def test_ctrl_c_in_a_terminal_reaches_the_main_process_only(more):
     words = ["bench", "run", "pbo-as-run", *SMALL[:2], "--lanes", "1", "--out", "here", *more]
     program = [sys.executable, "-m", "askwise", *words]
     # a terminal sends the signal to the whole group

@@ -77,7 +77,7 @@ def test_every_rule_is_on_the_page_once(build):
         assert rule.cost in page
 
 
-def test_a_rule_dropped_in_appears(build, dropped_in):
+def test_a_new_rule_appears_on_the_page(build, dropped_in):
     section = build.rules_page().partition("### Corner, the rule\n")[2].partition("\n### ")[0]
     assert "```math\n\\begin{aligned}\nx_1 &= 0 \\\\\nx_2 &= \\alpha\n\\end{aligned}\n```" in section
     assert "For $\\alpha\\thinspace \\beta > 1$ see\n`muc`." in section
@@ -86,7 +86,7 @@ def test_a_rule_dropped_in_appears(build, dropped_in):
     assert "[`corner`](#corner-the-rule)" in build.rules_page()
 
 
-def test_every_picture_that_is_linked_is_there_and_small():
+def test_every_linked_picture_exists_and_is_small():
     for page in DOCS.glob("*.md"):
         for name in re.findall(r"!\[[^]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8")):
             assert (DOCS / name).stat().st_size < 80_000, f"{name} is large; run `make docs`"
@@ -113,7 +113,7 @@ def test_no_markup_of_the_docstrings_is_left(build):
     assert page.count("```math") == len(RULES)
 
 
-def test_the_example_shows_that_the_bound_on_f_asks_for_a_sure_yes(build):
+def test_the_example_shows_that_the_bound_on_f_asks_for_a_certain_yes(build):
     belief = build.ucb_belief()
     latent, observed = (
         rule.ask(belief, 1, Search.around(belief, generator(0)))

@@ -93,7 +93,7 @@ def test_one_of_each_works_everywhere_once_its_package_is_installed(site, tmp_pa
     words.append("bench rank here")
     shown = in_process("-c", COMMANDS, *words, folder=tmp_path, path=site)
     assert re.search(r"answers +9", shown)
-    assert "all 9 questions derived again, bit for bit" in shown
+    assert "all 9 questions reproduced bit for bit" in shown
     assert re.search(r"window +\d+ +\d+", shown)
     assert "2 runs are in here, all of them new." in shown
     assert re.search(r"\d +variance_challenge +\d", shown)
@@ -122,7 +122,7 @@ def test_a_study_may_import_a_script_beside_its_file_or_by_an_option(tmp_path):
     words = [f"{command} -s folder/askwise.toml" for command in ("ask", "tell 0 A", "replay")]
     words += ["ask --import other", "--import=other tell 0 B"]
     shown = in_process("-c", COMMANDS, *words, folder=tmp_path)
-    assert "all 1 questions derived again" in shown
+    assert "all 1 questions reproduced" in shown
     assert "Question 0 is answered B." in shown
     for module, place in (("mine", "folder"), ("other", ".")):
         with pytest.raises(aw.NotFound, match=rf"from {module}: install that, or add --import {module}\.$"):
@@ -130,13 +130,13 @@ def test_a_study_may_import_a_script_beside_its_file_or_by_an_option(tmp_path):
 
 
 @pytest.mark.parametrize("module", ["nowhere", "nowhere.rules", "mine.py", "./mine", ".mine", ""])
-def test_a_module_that_is_not_there_is_refused_in_words(module, tmp_path, monkeypatch):
+def test_a_missing_module_is_refused_with_a_message(module, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     with pytest.raises(aw.NotFound, match=r"^import must name a module that is installed or in .*; got "):
         aw.plugins.use(module, tmp_path)
 
 
-def test_what_a_module_lacks_is_told_as_python_does(tmp_path, monkeypatch):
+def test_an_import_error_inside_a_module_is_reported_as_by_python(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "lacking.py").write_text("import nowhere_to_be_found")
     with pytest.raises(ModuleNotFoundError, match="nowhere_to_be_found"):

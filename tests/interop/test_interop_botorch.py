@@ -215,7 +215,7 @@ def test_a_posterior_transform_is_applied():
     torch.testing.assert_close(posterior.mean, 0.5 - model.posterior(x).mean)
 
 
-def test_it_can_stand_in_a_list_of_models():
+def test_it_can_be_part_of_a_model_list():
     first, second, x = BeliefModel(belief()), BeliefModel(belief("matern52")), uniform(3, 2, 2)
     both = ModelList(first, second)
     assert both.num_outputs == 2
@@ -397,7 +397,7 @@ def test_two_points_at_once_are_refused(which):
 
 
 @pytest.mark.parametrize("which", ["ucb_phi", "muc"])
-def test_the_same_search_by_botorch_finds_the_same(which):
+def test_botorchs_search_finds_the_same_point(which):
     acquisition, _ = searched(about(1), which)
     first, again = (maximized(acquisition) for _ in range(2))
     assert torch.equal(first[0], again[0])

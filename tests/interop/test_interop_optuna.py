@@ -74,7 +74,7 @@ def test_more_trials_succeed_than_at_random_and_the_best_is_on_the_hill():
     assert reached > 1
 
 
-def test_to_minimize_is_to_want_zeros():
+def test_minimizing_means_wanting_zeros():
     runs = []
     for wanted, direction in enumerate(["minimize", "maximize"]):
         study = binary_study(BinarySampler(seed=0, kernel=PLAIN), direction)
@@ -111,7 +111,7 @@ def test_the_best_of_a_mixed_space_is_found():
 
 
 @pytest.mark.parametrize("name", [name for name, kind in MIXED.items() if not kind.single()])
-def test_every_value_of_a_parameter_finds_its_way_through_the_space_and_back(name):
+def test_every_value_of_a_parameter_survives_the_way_through_the_space_and_back(name):
     from askwise.interop.optuna import _Chart
 
     kind = MIXED[name]
@@ -133,7 +133,7 @@ def _ends(d: int) -> list[torch.Tensor]:
     return [torch.zeros(d, dtype=torch.float64), torch.ones(d, dtype=torch.float64)]
 
 
-def test_categories_that_are_no_plain_values_are_searched_too():
+def test_categories_that_are_not_plain_values_are_searched_too():
     study = binary_study(BinarySampler(seed=0, kernel=aw.kernel("se", 1.2)))
     with pytest.warns(UserWarning, match="Choices for a categorical distribution should be"):
         study.optimize(lambda trial: trial.suggest_categorical("c", [[1], {"a": 2}, None]) == [1], n_trials=9)
@@ -159,7 +159,7 @@ def test_without_a_seed_every_sampler_differs():
     assert runs[0] != runs[1]
 
 
-def test_a_stored_study_goes_on_as_if_it_had_never_stopped(tmp_path):
+def test_a_stored_study_continues_as_if_it_had_never_stopped(tmp_path):
     answers = [number % 3 == 0 for number in range(5)]
     fixed = aw.kernel("se", 0.5)
     whole = binary_study(BinarySampler(seed=3, kernel=fixed))
@@ -207,7 +207,7 @@ def test_trials_that_run_at_once_are_all_different(tmp_path, storage):
     assert torch.pdist(points).min() > 0.02
 
 
-def test_one_that_runs_takes_its_place_even_before_its_parameters_are_stored():
+def test_a_running_trial_counts_even_before_its_parameters_are_stored():
     study = answered_study()
     first, second = study.ask(), study.ask()
     first.relative_params  # noqa: B018 - it is decided here
@@ -264,7 +264,7 @@ def test_a_trial_that_was_enqueued_outside_its_range_is_left_out():
 
 
 @pytest.mark.parametrize("value", [0.5, -1, 2, 1e-9])
-def test_values_that_are_no_answers_are_refused_as_they_come_in_and_ever_after(value):
+def test_values_other_than_0_and_1_are_refused_at_once_and_ever_after(value):
     study = binary_study(BinarySampler(seed=0))
     message = rf"^objective of trial 0 must be 0 or 1; got .*{value}.*\. Return True or False from it"
     with pytest.raises(ValueError, match=message):
@@ -355,7 +355,7 @@ def test_a_preferential_study_finds_a_better_setting_than_at_random():
 
 
 @pytest.mark.parametrize("rule", ["muc", "dueling_ucb"])
-def test_the_challenger_is_the_best_by_the_rule_against_whoever_is_unbeaten(rule):
+def test_the_challenger_has_the_highest_score_against_the_unbeaten_trial(rule):
     fixed = aw.kernel("se", [0.3, 0.3], 4.0)
     study = preferential(PreferentialSampler(rule, seed=0, kernel=fixed))
     compared(study, 7)
@@ -382,7 +382,7 @@ def chosen_worst(study, source: torch.Generator) -> None:
     study.report_preference([trial for trial in shown if trial is not worst], worst)
 
 
-def test_four_at_a_time_stored_and_loaded_for_every_trial(tmp_path):
+def test_a_study_with_four_trials_at_a_time_may_be_loaded_again_for_every_trial(tmp_path):
     url, source = f"sqlite:///{tmp_path}/study.db", generator("user")
     sampler = PreferentialSampler(seed=0, kernel=PLAIN, initial=3)
     create_preferential(n_generate=4, study_name="s", storage=url, sampler=sampler)
@@ -403,7 +403,7 @@ def test_four_at_a_time_stored_and_loaded_for_every_trial(tmp_path):
         assert stored.params == pytest.approx(other.params, abs=1e-6)
 
 
-def test_challengers_that_nobody_has_compared_yet_are_all_different():
+def test_challengers_not_compared_yet_are_all_different():
     study = preferential(PreferentialSampler(seed=0, kernel=PLAIN))
     compared(study, 6)
     points = torch.tensor([list(study.ask(SQUARE).params.values()) for _ in range(4)])
@@ -427,7 +427,7 @@ def test_the_order_in_which_preferences_are_stored_does_not_matter():
     assert studies[0].ask(SQUARE).params == studies[1].ask(SQUARE).params
 
 
-def test_if_everyone_is_beaten_the_best_by_the_model_is_challenged():
+def test_if_all_trials_are_beaten_the_best_of_the_model_is_challenged():
     study = preferential(PreferentialSampler(seed=0, initial=1))
     first, second = (study.ask(SQUARE) for _ in range(2))
     trials = study.trials
@@ -437,7 +437,7 @@ def test_if_everyone_is_beaten_the_best_by_the_model_is_challenged():
     assert all(0 <= value <= 1 for value in study.ask(SQUARE).params.values())
 
 
-def test_where_there_is_nobody_new_to_challenge_one_is_drawn_at_random():
+def test_if_no_challenger_is_new_one_is_drawn_at_random():
     study = preferential(PreferentialSampler(seed=0, initial=1))
     two = {"c": CategoricalDistribution(["a", None])}
     while len({trial.params["c"] for trial in study.trials}) < 2:

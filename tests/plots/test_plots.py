@@ -159,7 +159,7 @@ def test_answers_are_rows_with_winners_filled():
 
 
 @pytest.mark.parametrize("shape", [(3, 2, 2), (4, 3, 2, 1)])
-def test_other_than_one_study_in_one_dimension_is_refused(shape):
+def test_anything_but_one_study_in_one_dimension_is_refused(shape):
     data = aw.Data.duels(uniform(*shape), torch.ones(shape[:-2]))
     known = aw.infer(data, aw.kernel("se", 0.3))
     with pytest.raises(ValueError, match="belief to draw must be of one study in one dimension"):

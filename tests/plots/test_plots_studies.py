@@ -229,7 +229,7 @@ def test_the_star_is_at_the_best_setting(name, feedback):
         assert star(axis) == Plane.of(scene, pairs(scene)[0]).positions(best, 0.0)
 
 
-def test_settings_asked_about_are_marked_above_or_below_and_fade_with_distance():
+def test_queried_settings_are_marked_above_or_below_and_fade_with_distance():
     study = Study(SPACES["log"], "binary", kernel=aw.kernel("se", 0.3, 4.0))
     study.record([{"gain": 3.0, "cutoff": 500.0}], True)
     study.record([{"gain": 9.0, "cutoff": 500.0}], False)
@@ -351,7 +351,7 @@ def test_at_most_three_pairs_are_drawn_and_the_most_important_first():
     assert all({"a", "c"} & pair for pair in shown)
 
 
-def test_choices_are_drawn_over_only_where_numbers_are_too_few():
+def test_choices_are_axes_only_where_there_are_too_few_numbers():
     mixed = pairs(Scene.of(studied("mixed", "binary"), None))
     assert mixed[0][0] in ("gain", "cutoff", "bands")
     assert len(mixed) == 3
@@ -492,7 +492,7 @@ def test_members_off_the_plane_are_hollow():
     assert (first.get_markerfacecolor() == "white") is apart
 
 
-def test_a_rule_that_is_watched_asks_the_same_and_is_not_listed():
+def test_a_watched_rule_asks_the_same_and_is_not_registered():
     before, rule = dict(RULES), parse("muc")
     watched = Watched(rule)
     belief = studied("line", "duel").belief()
@@ -630,7 +630,7 @@ def test_axes_of_discrete_parameters_have_their_values_as_ticks():
     assert axes[3].get_xlim() == (-0.5, 2.5)
 
 
-def test_a_dollar_is_no_formula():
+def test_a_dollar_sign_does_not_start_a_formula():
     space = aw.Space(**{"price $": aw.Real(0, 9, unit="US$"), "kind": aw.Choice(["$a", "b"])})
     study = Study(space, "duel", kernel=aw.kernel("se", 0.3))
     study.record([{"price $": 1.0, "kind": "$a"}, {"price $": 7.0, "kind": "b"}], 1)

@@ -593,7 +593,7 @@ def test_the_believer_improves_on_the_last_winner_given_the_hallucination(text):
 @pytest.mark.parametrize(
     "last", [yes_no(), aw.Data.rankings(uniform(1, 3, 2, seed=7), [[0, 1]])], ids=["yes/no", "ranking"]
 )
-def test_the_believer_starts_from_the_incumbent_if_the_last_answer_was_no_duel(last):
+def test_the_believer_starts_from_the_incumbent_if_the_last_answer_was_not_a_duel(last):
     belief = inferred(duels() + last)
     best = belief.data.points[belief.mean(belief.data.points).argmax()]
     assert torch.equal(asked_of(belief, parse("hallucination_believer"))[0], best)
@@ -737,7 +737,7 @@ def test_titles_are_unique():
         ("ucb_phi(beta=1j)", "beta of ucb_phi must be a finite number; got 1j. Give one."),
     ],
 )
-def test_a_text_that_is_no_rule_is_refused(text, message):
+def test_a_text_that_is_not_a_rule_is_refused(text, message):
     with pytest.raises(ValueError, match=HOUSE) as refused:
         parse(text)
     assert re.search(message.replace("(beta=2)", r"\(beta=2\)"), str(refused.value))

@@ -238,7 +238,7 @@ def test_a_group_with_a_non_finite_score_is_never_chosen(beyond):
     near(searching(2).argmax(score, q=2, extra=extra), centres, 1e-5)
 
 
-def test_a_non_finite_score_counts_less_than_any_start_that_is_no_local_maximum():
+def test_a_non_finite_score_counts_less_than_any_start_that_is_not_a_local_maximum():
     values = finite_scores(f64([[1.0, math.nan, 3.0, -math.inf, math.inf]]))[0]
     penalty = 2 * (3.0 - 1.0)  # of such a start: twice the range
     assert values[[0, 2]].tolist() == [1.0, 3.0]

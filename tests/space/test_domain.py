@@ -116,7 +116,7 @@ def domain_of(space: Space, place: float = 0.6) -> Domain:
     return domain
 
 
-def test_coordinates_are_told_apart():
+def test_kinds_of_coordinates_are_distinguished():
     domain = domain_of(Space(n=Integer(0, 3), a=Real(0, 1), c=Choice([1, 2]), t=Real(0, 1, context=True)))
     assert domain.climbs.tolist() == [True, True, False, False, False]
     assert domain.held.tolist() == [False, False, True, True, True]
@@ -133,7 +133,7 @@ def test_neighbours_are_one_step_away():
     assert found == [(pytest.approx(0.3), *rest) for rest in want]
 
 
-def test_all_settings_are_counted():
+def test_all_settings_are_enumerated():
     space = STEPS.where("n + k <= 12")
     found = [tuple(space.natural(point).values()) for point in domain_of(space).settings(10_000)]
     want = [s for s in itertools.product(range(10), range(1, 41), (1, 2)) if s[0] + s[1] <= 12]
@@ -229,7 +229,7 @@ def test_what_is_shown_satisfies_the_constraints_up_to_rounding(name):
         space.unit(params)  # which refuses what is no setting
 
 
-def test_one_too_many_of_a_million_millions_is_refused():
+def test_an_excess_of_one_in_a_million_millions_is_refused():
     space = Space(a=Integer(0, 10**12), b=Integer(0, 10**12)).where("a + b <= 1000000000000")
     space.unit({"a": 10**12 - 1, "b": 1})
     with pytest.raises(ValueError, match=r"^params must satisfy"):
@@ -303,7 +303,7 @@ def test_the_best_settings_of_many_beliefs_are_those_of_a_grid():
     ("text", "want"),
     [("a + b <= 1", [0.72, 0.28]), ("2 * a + b <= 1", [0.5, 0.0]), ("a + b <= 3", [0.8, 0.6])],
 )
-def test_a_top_outside_the_constraints_is_replaced_by_the_best_on_the_border(text, want):
+def test_a_maximum_outside_the_constraints_is_replaced_by_the_best_on_the_boundary(text, want):
     """By Lagrange, for a bowl that is steeper in a: the nearest point of the border is another."""
     domain = domain_of(Space(a=Real(0, 1), b=Real(0, 1)).where(text))
     search = Search(torch.Size(), generator(0), f64([[0.5, 0.5]]), domain)
@@ -356,7 +356,7 @@ def test_groups_and_draws_are_settings_too():
         *(pytest.param(*case, marks=pytest.mark.slow) for case in (("kss", 2), ("muc_joint", 3))),
     ],
 )
-def test_lanes_are_asked_what_they_are_asked_alone(text, m):
+def test_lanes_get_the_queries_they_get_alone(text, m):
     domain = domain_of(TIGHT)
     points = domain.snapped(uniform(2, 10, 2, TIGHT.d, seed=4))
     data, prior = aw.Data.duels(points, uniform(2, 10) > 0.5), aw.kernel("se", 0.4, 2.0)
@@ -440,14 +440,14 @@ FEW = Space(c=Choice(["x", "y"]), n=Integer(0, 1))
 @pytest.mark.parametrize(
     ("rule", "m"), [case for case in cases({"muc-2", "kss-2", "kss-3", "random-3"}) if case.values[1] > 1]
 )
-def test_of_four_settings_no_rule_asks_about_one_twice(rule, m):
+def test_in_a_space_of_four_settings_no_rule_asks_about_one_twice(rule, m):
     asked = next_query(
         answers(FEW, 4), rule, aw.kernel("se", 0.5, 2.0), m, generator(1), domain=domain_of(FEW)
     ).points
     assert len(asked.unique(dim=0)) == m
 
 
-def test_more_members_than_settings_are_asked_with_twins():
+def test_a_query_with_more_members_than_settings_has_duplicates():
     space = Space(c=Choice(["x", "y"]))
     data = aw.Data.duels(f64([[[1, 0], [0, 1]]]), torch.tensor([1]))
     asked = next_query(
@@ -457,7 +457,7 @@ def test_more_members_than_settings_are_asked_with_twins():
     assert len(asked.unique(dim=0)) == 2
 
 
-def test_a_twin_is_replaced_and_the_others_stay(monkeypatch):
+def test_a_duplicate_is_replaced_and_the_others_stay(monkeypatch):
     belief, domain = believed(MIXED, 0)
     rule, twin = parse("random"), domain.snapped(uniform(2, MIXED.d))
     wanted = torch.stack([twin[0], twin[1], twin[0]])
@@ -469,7 +469,7 @@ def test_a_twin_is_replaced_and_the_others_stay(monkeypatch):
     assert torch.equal(ask(belief, rule, 3, generator(0)), wanted)
 
 
-def test_the_best_point_asked_about_is_moved_into_the_context():
+def test_the_best_queried_point_is_moved_into_the_context():
     space = Space(a=Real(0, 1), t=Real(0, 1, context=True))
     points = f64([[[0.2, 0.1], [0.8, 0.1]], [[0.7, 0.9], [0.1, 0.9]]])
     belief = aw.infer(aw.Data.duels(points, torch.tensor([0, 1])), aw.kernel("se", 0.4))

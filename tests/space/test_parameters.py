@@ -52,7 +52,7 @@ def values_of(parameter: Parameter) -> list:
     return [parameter.natural([place] * parameter.width) for place in grid]
 
 
-def test_a_value_is_found_again_from_its_place(parameter):
+def test_a_value_is_recovered_from_its_place(parameter):
     for value in values_of(parameter):
         places = parameter.places(value)
         assert len(places) == parameter.width
@@ -162,7 +162,7 @@ def test_all_values_have_equal_shares_or_with_log_the_places_nearest_by_value(pa
         assert (found - expected)[off_edge].abs().max() < 1e-9
 
 
-def test_values_are_as_devices_take_them():
+def test_values_with_steps_are_shown_with_all_digits():
     cutoff = Real(100, 10_000, log=True, step=10, unit="Hz")
     assert cutoff.text(cutoff.natural([0.87])) == "5500 Hz"
     assert Real(0, 1, step=0.1).natural([0.31]) == 0.3
@@ -194,14 +194,14 @@ def test_a_real_with_steps_as_large_as_its_distance_is_an_integer():
     [
         (
             lambda: Real(0, 1, step=0.3),
-            r"step must lead from low to high in whole steps of 0.3; got 1\. Make",
+            r"step must divide the range from 0 to 1; got 0.3\. Make",
         ),
         (lambda: Real(0, 1, step=0), r"step must be a number between 0 and high - low; got 0"),
         (lambda: Real(0, 1, step=2), r"step must be a number between 0 and high - low; got 2"),
         (lambda: Real(0, 1, step=math.nan), r"step must be finite"),
         (lambda: Real(0, 1, step="a"), r"step must be a number between 0 and high - low; got 'a'"),
         (lambda: Real(0, 1, step=True), r"step must be a number between 0 and high - low; got True"),
-        (lambda: Real(0, 1, step=0.1).places(0.25), r"value must be 0 and a whole number of steps of 0.1"),
+        (lambda: Real(0, 1, step=0.1).places(0.25), r"value must be 0 plus a whole number of steps of 0.1"),
         (lambda: Ordinal(["a"]), r"values must be at least two"),
         (lambda: Ordinal(["a", "a"]), r"values must all differ"),
         (lambda: Ordinal("ab"), r"values must be a list"),
@@ -264,7 +264,7 @@ def test_an_ordinal_of_few_values_is_searched_whole():
     assert study.best().params["b"] > 2
 
 
-def test_a_parameter_kind_is_one_place():
+def test_a_new_kind_of_parameter_needs_only_its_class():
     class Angle(Real):
         """A kind that somebody adds: degrees that print with a sign."""
 

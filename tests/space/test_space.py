@@ -55,7 +55,7 @@ spaces = st.dictionaries(names, free | in_context | st.builds(Fixed, values), mi
 
 
 @given(reals, places)
-def test_there_and_back_is_the_same_place(real, place):
+def test_a_place_is_recovered_from_its_value(real, place):
     value = real.natural([place])
     size = math.log(real.high / real.low) if real.log else (real.high - real.low)
     digits = 1 if real.log else max(abs(real.low), abs(real.high))
@@ -64,7 +64,7 @@ def test_there_and_back_is_the_same_place(real, place):
 
 
 @given(reals, places)
-def test_back_and_there_is_the_same_value(real, share):
+def test_a_value_is_recovered_up_to_rounding_from_its_place(real, share):
     value = min(real.high, real.low + share * (real.high - real.low))
     assert real.natural(real.places(value)) == pytest.approx(value, rel=1e-12, abs=1e-15 * abs(real.low))
 
@@ -156,7 +156,7 @@ def test_values_outside_are_refused(value, log, kind):
 
 @settings(max_examples=30)
 @given(integers, st.data())
-def test_a_whole_number_is_found_again_exactly(integer, data):
+def test_a_whole_number_is_recovered_exactly(integer, data):
     value = data.draw(st.integers(integer.low, integer.high))
     back = integer.natural(integer.places(value))
     assert back == value
@@ -198,7 +198,7 @@ def test_a_value_of_a_whole_number_must_be_whole():
         Integer(0, 5).places(2.5)
 
 
-def test_whole_bounds_that_are_no_floats_are_taken_for_the_nearest():
+def test_whole_bounds_that_are_not_floats_are_rounded_to_the_nearest():
     real = Real(0, 2**53 + 3)
     assert real.natural([1.0]) == 2.0**53 + 4
     assert real.places(real.natural([1.0])) == [1]
@@ -220,7 +220,7 @@ def test_each_value_of_a_choice_has_a_coordinate_of_its_own(choice):
         assert back == value
 
 
-def test_truth_is_not_taken_for_a_number():
+def test_booleans_are_not_numbers():
     choice = Choice([True, 1, "1", 0.5])
     assert [choice.places(value) for value in (True, 1, "1")] == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
     assert Choice([True, 2]) != Choice([1, 2])
@@ -232,7 +232,7 @@ def test_truth_is_not_taken_for_a_number():
 
 
 @pytest.mark.parametrize("value", [np.array(["a", "b"]), torch.tensor([1, 2]), {"x": 1}, None], ids=str)
-def test_a_told_value_that_is_no_value_is_refused(value):
+def test_an_invalid_value_is_refused(value):
     for parameter in (Choice(["a", "b"]), Choice([1, 2]), Fixed("a")):
         with pytest.raises(ValueError, match=r"(?s)^value must be .+; got .+\. .+"):
             inspect.unwrap(type(parameter).places)(parameter, value)
@@ -243,7 +243,7 @@ def test_values_of_a_choice_in_an_array_are_refused():
         inspect.unwrap(Choice.__init__)(Choice.__new__(Choice), np.array(["a", "b"]))
 
 
-def test_a_number_of_a_choice_may_have_lost_its_point():
+def test_a_number_of_a_choice_may_be_written_without_a_decimal_point():
     assert Choice([1.0, 2.5]).places(1) == [1, 0]
 
 
@@ -258,7 +258,7 @@ def test_a_number_of_a_choice_may_have_lost_its_point():
         ("ab", "values must be a list; got 'ab'"),
     ],
 )
-def test_values_that_are_no_choice_are_refused(given_values, problem):
+def test_values_that_do_not_make_a_choice_are_refused(given_values, problem):
     with pytest.raises((ValueError, TypeError), match=HOUSE) as refused:
         Choice(given_values)
     assert str(refused.value).startswith(problem)
@@ -297,7 +297,7 @@ def test_settings_of_the_wrong_type_are_refused(kind, wrong):
 
 @settings(max_examples=25)
 @given(spaces, st.integers(0, 1000))
-def test_a_point_of_a_space_is_found_again(space, seed):
+def test_a_point_of_a_space_is_recovered_from_its_setting(space, seed):
     params = space.natural(uniform(space.d, seed=seed))
     assert list(params) == list(space.parameters)
     point = space.unit(params)
@@ -400,7 +400,7 @@ def test_a_space_without_anything_to_choose_is_refused(parameters):
 
 
 @pytest.mark.parametrize("bad", [(0, 1), 3.0, None, "Real(0, 1)", Real], ids=str)
-def test_what_is_no_parameter_is_refused(bad):
+def test_anything_but_a_parameter_is_refused(bad):
     with pytest.raises(
         TypeError, match=r"^parameter gain must be a Choice, Fixed, Integer, Ordinal or Real; got"
     ):

@@ -97,7 +97,7 @@ def test_what_was_acknowledged_survives_kill_9_two_hundred_times(place, tmp_path
     kill_again_and_again(place, tmp_path / "log", rounds=200)
 
 
-def test_a_creation_that_was_killed_is_finished_by_the_next(tmp_path):
+def test_a_killed_creation_is_finished_by_the_next_process(tmp_path):
     chance = random.Random(0)
     for number in range(8):
         place = str(tmp_path / f"{number}.db")
@@ -120,7 +120,7 @@ def backups(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if ".backup-0001-" in path.name]
 
 
-def test_an_upgrade_that_was_killed_is_finished_by_the_next(tmp_path):
+def test_a_killed_upgrade_is_finished_by_the_next_process(tmp_path):
     chance = random.Random(0)
     for number in range(6):
         folder = tmp_path / str(number)

@@ -165,7 +165,7 @@ def test_a_body_must_be_a_dict():
 # ---- databases
 
 
-def test_looking_for_a_study_makes_nothing(place, tmp_path):
+def test_looking_for_a_study_creates_nothing(place, tmp_path):
     assert names(place) == []
     with pytest.raises(StudyNotFound):
         open_record(place, "coffee", None)
@@ -215,7 +215,7 @@ def test_events_are_read_in_order_whatever_the_order_of_their_rows(place, opened
     assert [event.number for event in record.events()] == [1, 2]
 
 
-def test_of_two_that_create_a_study_the_first_decides(place, opened):
+def test_if_two_create_a_study_the_first_decides_its_settings(place, opened):
     base = opened(place, "coffee", {"by": 1})._database
     found = base.write(lambda connection: sql._study(connection, "coffee", '{"by":2}'))
     assert found == (1, '{"by":1}')
@@ -254,7 +254,7 @@ def test_an_older_database_is_upgraded_and_a_copy_kept(place, opened, tmp_path):
     assert opened(copy, "old", None).events() == record.events()
 
 
-def test_a_present_database_is_not_copied_again(place, opened, tmp_path):
+def test_an_up_to_date_database_is_not_copied(place, opened, tmp_path):
     opened(place, "coffee", {})
     opened(place, "coffee", {})
     assert not [path for path in tmp_path.iterdir() if ".backup-" in path.name]
@@ -280,7 +280,7 @@ def test_an_upgrade_that_fails_changes_nothing(place, monkeypatch, tmp_path):
     rows(place, "UPDATE events SET at = 0.0")  # still without triggers
 
 
-def test_the_rest_of_an_interrupted_copy_is_replaced(tmp_path, opened):
+def test_the_remains_of_an_interrupted_copy_are_replaced(tmp_path, opened):
     place = f"sqlite:///{tmp_path / 'studies.db'}"
     make_older(place)
     (tmp_path / "studies.db.backup.part").write_bytes(b"half of something")
@@ -364,7 +364,7 @@ def test_an_index_that_lost_a_row_is_reported(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"hello", b"\x89PNG" + bytes(3000), b"SQLite format 3"])
-def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path, content):
+def test_a_file_that_is_not_a_database_is_refused_and_left_alone(tmp_path, content):
     file = tmp_path / "picture.png"
     file.write_bytes(content)
     for settings_ in ({}, None):
@@ -382,7 +382,7 @@ def test_an_empty_file_becomes_a_database(tmp_path, opened):
     assert names(str(tmp_path / "new.db")) == ["coffee"]
 
 
-def test_a_path_means_the_file_also_after_a_change_of_folder(tmp_path, monkeypatch, opened):
+def test_a_path_means_the_same_file_after_a_change_of_folder(tmp_path, monkeypatch, opened):
     monkeypatch.chdir(tmp_path)
     record = opened("a.db", "coffee", {})
     (tmp_path / "inner").mkdir()
@@ -428,7 +428,7 @@ def test_sqlite_waits_for_the_disk_before_an_append_returns(tmp_path, opened):
     assert opened_again._database.write(pragmas) == ["wal", 2, 1]
 
 
-def test_a_file_held_for_long_gives_an_error_in_words(tmp_path, monkeypatch, opened):
+def test_a_file_held_by_another_program_gives_a_readable_error(tmp_path, monkeypatch, opened):
     monkeypatch.setattr(database, "PATIENCE", 0.3)
     file = tmp_path / "a.db"
     record = opened(str(file), "coffee", {})
@@ -522,7 +522,7 @@ def test_a_lost_connection_is_replaced(opened):
         record.close()
 
 
-def test_a_lock_held_for_long_gives_an_error_in_words(opened, monkeypatch):
+def test_a_lock_that_is_not_released_gives_a_readable_error(opened, monkeypatch):
     monkeypatch.setattr(database, "PATIENCE", 0.3)
     with postgres.fresh_schema() as place, postgres.psycopg.connect(place) as other:
         record = opened(place, "coffee", {})
@@ -537,7 +537,7 @@ def test_a_lock_held_for_long_gives_an_error_in_words(opened, monkeypatch):
         other.rollback()
 
 
-def test_a_commit_waits_for_the_disk_also_where_the_server_would_not(opened):
+def test_a_commit_waits_for_the_disk_even_if_the_server_would_not(opened):
     with postgres.fresh_schema() as place:
         record = opened(place + "%20-csynchronous_commit%3Doff", "coffee", {})
         setting = record._database.read(lambda c: c.exec_driver_sql("SHOW synchronous_commit").scalar())
@@ -545,7 +545,7 @@ def test_a_commit_waits_for_the_disk_also_where_the_server_would_not(opened):
         record.close()
 
 
-def test_a_schema_that_is_not_there_is_reported():
+def test_a_missing_schema_is_reported():
     with (
         postgres.fresh_schema() as place,
         pytest.raises(ValueError, match=r"storage must have a schema that exists; got none"),
@@ -556,7 +556,7 @@ def test_a_schema_that_is_not_there_is_reported():
 # ---- packages
 
 
-def test_memory_needs_no_packages_and_the_rest_says_which(tmp_path, monkeypatch):
+def test_memory_needs_no_packages_and_other_storages_say_which(tmp_path, monkeypatch):
     for module in [name for name in sys.modules if name.startswith("askwise.storage.")]:
         if module.endswith((".sql", ".database", ".schema", ".migrations")):
             monkeypatch.delitem(sys.modules, module)

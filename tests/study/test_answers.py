@@ -49,7 +49,7 @@ def test_an_answer_survives_the_record_a_table_and_a_terminal(answered):
 
 @settings(max_examples=40)
 @given(ANSWERED)
-def test_an_answer_says_something_of_each_option(answered):
+def test_an_answer_has_a_verdict_for_each_option(answered):
     feedback, answer = answered
     verdicts = answer.verdicts(SIZES[feedback])
     assert len(verdicts) == len(answer.outcomes(labels(SIZES[feedback]))) == SIZES[feedback]
@@ -69,11 +69,11 @@ def test_an_answer_says_something_of_each_option(answered):
         ({"undecided": True}, ["undecided", "undecided"]),
     ],
 )
-def test_what_an_answer_says_of_each_option(answer, expected):
+def test_the_verdicts_of_each_kind_of_answer(answer, expected):
     assert Answer.from_json(answer).verdicts(len(expected)) == expected
 
 
-def test_what_the_record_keeps_has_not_changed():
+def test_the_format_of_recorded_answers_has_not_changed():
     kept = [YesNo(True), Preference(1), Ranking((2, 0)), Pairs(((0, 1), (2, 1))), Tie()]
     assert [answer.to_json() for answer in kept] == [
         {"yes": True},
@@ -101,7 +101,7 @@ def test_rows_are_those_of_the_definitions(generator):
     assert same(Tie.rows(x, [Tie(), Tie()]), Data.ties(x))
 
 
-def test_a_ranking_of_all_keeps_who_comes_last_to_itself():
+def test_a_full_ranking_does_not_name_the_last_option():
     read = FEEDBACKS["batch"].read
     assert read(3, ranking=[2, 0, 1]) == read(3, ranking=[2, 0]) == Ranking((2, 0))
     assert read(3, winner=1) == read(3, 1) == read(3, ranking=[1]) == Ranking((1,))
@@ -131,7 +131,7 @@ def test_a_tie_in_all_spellings(text, feedback):
 
 
 @pytest.mark.parametrize("text", ["E", "A,E", "A>A", "A;B", "0", "", "A B"])
-def test_what_is_no_ranking_is_refused(text):
+def test_anything_but_a_ranking_is_refused(text):
     with pytest.raises(Refused):
         FEEDBACKS["batch"].typed(text, labels(4))
 
@@ -143,7 +143,7 @@ def test_an_answer_to_another_kind_of_question_is_refused():
         FEEDBACKS["batch"].read(2, Ranking((3,)))
 
 
-def test_an_answer_that_this_version_does_not_know_is_refused_in_words():
+def test_an_answer_that_this_version_does_not_know_is_refused_with_a_message():
     with pytest.raises(Refused, match=r"^answer must be one of .*; got \{'stars': 3\}\. Update askwise"):
         Answer.from_json({"stars": 3})
 

@@ -201,7 +201,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("was", "becomes", "line", "problem"), BAD, ids=[f"{bad[1]!r}" for bad in BAD])
-def test_errors_name_the_line_and_the_way_out(was, becomes, line, problem):
+def test_errors_name_the_line_and_the_remedy(was, becomes, line, problem):
     load(GOOD)
     assert was in GOOD
     with pytest.raises(ValueError, match=HOUSE) as refused:
@@ -241,13 +241,13 @@ def test_windows_line_ends_count_as_one():
         load(GOOD.replace("low = 0", "low = 50").replace("\n", "\r\n"))
 
 
-def test_a_mark_at_the_beginning_of_the_file_is_no_text(tmp_path):
+def test_a_byte_order_mark_is_ignored(tmp_path):
     file = tmp_path / "askwise.toml"
     file.write_text(template("duel"), encoding="utf-8-sig")
     assert load(file).name == "my study"
 
 
-def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path):
+def test_a_missing_file_or_one_that_is_not_text_is_refused(tmp_path):
     with pytest.raises(NotFound, match=r"^study file must exist; got 'nowhere\.toml'"):
         load("nowhere.toml")
     (tmp_path / "odd.toml").write_bytes(b"[study]\nname = '\xff\xfe'")
@@ -261,7 +261,7 @@ def test_numbers_keep_their_type_and_their_digits():
     assert repr(again) == repr(space)
 
 
-def test_reading_the_configuration_module_does_not_take_seconds():
+def test_importing_the_configuration_module_does_not_take_seconds():
     code = "import sys, askwise.study.config; sys.exit('torch' in sys.modules)"
     root = Path(__file__).parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0

@@ -56,7 +56,7 @@ def test_every_question_follows_from_the_record(database, name):
 
 
 @pytest.mark.parametrize("name", RECORDED["studies"])
-def test_a_study_goes_on_as_it_would_have(database, name):
+def test_a_study_continues_as_it_would_have(database, name):
     expected, study = RECORDED["studies"][name], aw.Study.open(database, name)
     best, status = study.best(expected["context"]), study.status(expected["context"])
     assert_same(best.params, expected["best"])

@@ -213,7 +213,7 @@ def test_a_study_has_sensible_defaults(feedback, rule, size, initial):
     assert Study(line()).feedback == "duel"
 
 
-def test_a_rule_may_be_given_by_text_or_as_it_is():
+def test_a_rule_may_be_given_as_text_or_as_an_object():
     assert studying("binary", rule="ucb_phi(beta=2)").rule == parse("ucb_phi(beta=2)")
     assert studying("binary", rule=parse("thompson")).rule == parse("thompson")
 
@@ -256,7 +256,7 @@ def test_a_ranking_may_be_any_sequence(ranking, unchecked):
     assert plain.best() == other.best()
 
 
-def test_a_question_that_was_scribbled_on_harms_nothing_and_is_not_answered():
+def test_a_question_that_was_modified_harms_nothing_and_cannot_be_answered():
     study, clean = studying("duel"), studying("duel")
     question = study.ask()
     question.options[0]["u"] = 99.0
@@ -332,7 +332,7 @@ def test_a_hill_is_found(feedback):
     assert best.std < before.std
 
 
-def test_a_study_that_has_only_heard_no_looks_elsewhere():
+def test_after_nothing_but_no_a_study_looks_elsewhere():
     study, places = Study(line(), "binary"), []
     for _ in range(10):
         question = study.ask()
@@ -402,7 +402,7 @@ def test_a_study_expects_that_its_parameters_matter_and_good_settings_win(name, 
 
 
 @pytest.mark.parametrize("rule", ["ei", "bivariate_ei", "hallucination_believer", "muc"])
-def test_without_answers_every_rule_begins_anywhere(rule):
+def test_without_answers_every_rule_starts_with_a_space_filling_question(rule):
     study = studying("duel", rule=rule, initial=0)
     assert study.ask() == studying("duel", initial=1).ask()
     played(study, 2)
@@ -440,7 +440,7 @@ def test_questions_do_not_depend_on_the_number_of_threads():
     assert studies[0].history()[-1].options == studies[1].history()[-1].options
 
 
-def test_a_study_goes_on_where_no_gradients_are_wanted():
+def test_a_study_works_under_no_grad():
     one, other = (Study(line(), seed=3, initial=4) for _ in range(2))
     played(one, 5)
     with torch.inference_mode():

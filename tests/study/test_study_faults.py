@@ -72,7 +72,7 @@ def killed_at_random(place: str, draw: random.Random, log: Path) -> set[int]:
 
 
 @pytest.mark.parametrize("rounds", [6, pytest.param(200, marks=pytest.mark.slow)])
-def test_what_was_told_survives_any_death(rounds, tmp_path):
+def test_told_answers_survive_a_killed_process(rounds, tmp_path):
     place, draw = str(tmp_path / "study.db"), random.Random(1)
     create(place, "random")
     told: set[int] = set()

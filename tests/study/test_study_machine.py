@@ -156,7 +156,7 @@ TestExperiment = Experiment.TestCase
 
 
 @pytest.mark.slow
-def test_long_experiments_of_any_kind():
+def test_more_and_longer_experiments_keep_the_invariants():
     """The same, more and longer."""
     Experiment.TestCase.settings = settings(max_examples=300, stateful_step_count=50, deadline=None)
     Experiment.TestCase("runTest").runTest()

@@ -126,7 +126,7 @@ def test_a_tie_informs_the_model_and_a_skip_does_not():
     assert [study.status().answers for study in (skipped, tied)] == [0, 1]
 
 
-def test_many_ties_teach_how_wide_indifference_is():
+def test_the_margin_of_ties_is_learned_from_many_ties():
     study = aw.Study(plane(), kernel=aw.kernel("se", 0.3, 4.0))
     for number in range(8):
         study.tell(study.ask(), None if number % 4 else 1)
@@ -169,7 +169,7 @@ def test_sides_are_drawn_at_random_and_the_answer_is_about_what_was_shown():
     assert study.belief().difference(second, first)[0].item() > before + 0.1
 
 
-def test_several_people_are_not_asked_the_same():
+def test_several_people_are_asked_different_questions():
     study = aw.Study(plane(), kernel=aw.kernel("se", 0.3, 4.0))
     played(study, 12)
     questions = [study.ask(f"person {k}") for k in range(5)]
@@ -306,7 +306,7 @@ def test_a_status_counts_and_says_when_to_stop(feedback):
 
 
 @pytest.mark.parametrize("feedback", ["binary", "duel"])
-def test_the_expected_gain_is_that_of_the_answers_it_may_get(feedback):
+def test_the_expected_gain_is_an_average_over_the_possible_answers(feedback):
     study = aw.Study(plane(), feedback, kernel=aw.kernel("se", 0.4, 4.0))
     played(study, 11)
     status, question = study.status(), study.ask()
@@ -333,11 +333,11 @@ def test_the_expected_gain_is_that_of_the_answers_it_may_get(feedback):
 @pytest.mark.parametrize(
     ("count", "used"), [(0, 0), (1, 1), (8, 8), (9, 8), (11, 8), (12, 12), (17, 12), (18, 18), (100, 93)]
 )
-def test_a_kernel_is_learned_again_when_there_are_half_as_many_answers_more(count, used):
+def test_a_kernel_is_refitted_when_the_number_of_answers_has_grown_by_half(count, used):
     assert refit_count(count) == used
 
 
-def test_a_model_remembers_only_what_it_would_find_again():
+def test_a_model_with_a_cache_equals_a_fresh_one():
     study = aw.Study(plane(), seed=4)
     played(study, 9)
     answers = Situation.of(study._ledger.state).answers
@@ -349,7 +349,7 @@ def test_a_model_remembers_only_what_it_would_find_again():
 
 
 @most_kinds
-def test_a_study_that_is_restarted_at_every_step_asks_what_one_that_is_not_asks(feedback, url):
+def test_a_study_restarted_at_every_step_asks_the_same_questions(feedback, url):
     options = {"seed": 7, "initial": 2}
     if feedback != "duel":  # the kernel of which is learned
         options["kernel"] = aw.kernel("se", 0.3, 4.0)
@@ -373,7 +373,7 @@ def test_a_study_that_is_restarted_at_every_step_asks_what_one_that_is_not_asks(
     study.close()
 
 
-def test_a_record_that_was_tampered_with_is_found_out(monkeypatch):
+def test_tampering_with_a_record_is_detected(monkeypatch):
     study = aw.Study(plane(), seed=7)
     played(study, 3)
     events = study._ledger.record.events()
@@ -384,7 +384,7 @@ def test_a_record_that_was_tampered_with_is_found_out(monkeypatch):
     assert [question.equal for question in study.replay()] == [True, False, False]
 
 
-def test_another_plan_is_refused_for_a_study_that_is_there(url):
+def test_another_plan_is_refused_for_an_existing_study(url):
     study = aw.Study(plane(), storage=url, name="coffee", seed=1)
     study.tell(study.ask(), 1)
     study.close()
@@ -401,7 +401,9 @@ def test_a_kernel_that_cannot_be_written_is_for_studies_in_memory(url):
     from gpytorch.kernels import LinearKernel
 
     aw.Study(plane(), kernel=LinearKernel().double()).ask()
-    with pytest.raises(ValueError, match=r"^kernel must be a name or of the kind .* to be stored; got "):
+    with pytest.raises(
+        ValueError, match=r"^kernel must be a name or a kernel made by askwise.kernel, to be stored; got "
+    ):
         aw.Study(plane(), kernel=LinearKernel().double(), storage=url)
 
 
@@ -420,7 +422,7 @@ def test_a_kernel_that_is_given_is_stored(url):
 
 
 @most_kinds
-def test_what_is_computed_ahead_is_what_would_have_been_asked(feedback):
+def test_a_question_computed_ahead_is_the_one_that_would_have_been_asked(feedback):
     options = {"seed": 2, "initial": 2, "kernel": aw.kernel("se", 0.3, 4.0)}
     ahead, plain = (
         aw.Study(plane(), feedback, prefetch=True, **options),
@@ -484,7 +486,7 @@ def test_a_study_may_be_used_by_several_threads():
     assert State.after(study._ledger.record.events()).entries == study._ledger.state.entries
 
 
-def test_what_fails_ahead_of_time_is_tried_again(monkeypatch):
+def test_a_question_that_could_not_be_computed_ahead_is_computed_again(monkeypatch):
     study, calls = aw.Study(plane(), prefetch=True, rule="random"), []
     compute = study._prefetch._compute
 
@@ -504,7 +506,7 @@ def test_what_fails_ahead_of_time_is_tried_again(monkeypatch):
     study.ask()  # nothing is computed ahead any more
 
 
-def test_ties_are_among_the_answers_to_expect():
+def test_ties_are_among_the_possible_answers():
     study = aw.Study(aw.Space(u=aw.Real(0, 1)), kernel=aw.kernel("se", 0.3, 4.0))
     for _ in range(14):
         study.tell(study.ask(), None)

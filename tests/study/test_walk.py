@@ -55,7 +55,7 @@ def test_an_answer_is_recorded_without_a_read_and_seen_by_others(tmp_path, state
     assert other.count() == 1
 
 
-def test_what_is_out_of_date_neither_refuses_nor_leaves_out(tmp_path):
+def test_a_study_that_is_out_of_date_decides_by_the_record(tmp_path):
     """A study that has not seen what others did decides by what is recorded."""
     one = aw.Study(aw.Space(u=aw.Real(0, 1)), storage=tmp_path / "a.db")
     other = aw.Study.open(tmp_path / "a.db")

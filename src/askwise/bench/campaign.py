@@ -58,7 +58,7 @@ def check_device(device: str) -> None:
 
 
 def computed(task: Task) -> Chunk:
-    """The runs of a task, computed in whatever process this is."""
+    """The runs of a task, computed in the current process."""
     for module in task.imports:
         plugins.use(module)
     check_device(task.device)
@@ -157,7 +157,7 @@ class Campaign:
                 record()
 
     def _about(self) -> dict[str, Any]:
-        """The description of the directory from now on; refuses a directory of something else."""
+        """The description of the directory from now on; refuses a directory that holds something else."""
         path = self.folder.path
         if self.folder.packed.exists():
             raise Refused("directory", "not be that of a packed campaign", path, "Choose another (--out).")

@@ -94,7 +94,7 @@ def _client(distributed: Any, address: str, workers: int) -> Iterator[Any]:
             threads_per_worker=1,
             memory_limit=0,
             dashboard_address="127.0.0.1:0",  # any free port
-            silence_logs=logging.CRITICAL,  # the death of a worker is not worth a line: its task is retried
+            silence_logs=logging.CRITICAL,  # no message when a worker dies: its task is retried
         )
     with cluster, distributed.Client(cluster) as client:
         yield client

@@ -51,7 +51,7 @@ class Experiment:
     user: User = field(default_factory=User)
 
     def __post_init__(self) -> None:
-        """Refuse an experiment without queries, or with anything twice."""
+        """Refuse an experiment without queries, or with duplicate functions or rules."""
         for what in ("replicates", "iterations", "initial"):
             if getattr(self, what) < 1:
                 raise Refused(what, "be 1 or more", getattr(self, what), "Ask for at least one.")

@@ -501,7 +501,7 @@ def ursem_waves(x: Tensor) -> Tensor:
     "Branin", box=((-5.0, 10.0), (0.0, 15.0)), kernel="se", argmax=(_PI, 2.275), max=-0.39788735772973816
 )
 def branin(x: Tensor) -> Tensor:
-    """Branin's function, with three equal minima; no part of Fauvel & Chalk's benchmark."""
+    """Branin's function, with three equal minima; not part of Fauvel & Chalk's benchmark."""
     a, b = x.unbind(-1)
     parabola = b - 5.1 / (4 * _PI**2) * a.square() + 5 / _PI * a - 6
     return parabola.square() + 10 * (1 - 1 / (8 * _PI)) * torch.cos(a) + 10

@@ -89,7 +89,7 @@ class _Lanes:
         self.prior = _prior_of([each for each in known if each is not None], device)
 
     def run(self) -> Runs:
-        """Query and answer to the end."""
+        """All queries and answers of the runs."""
         questions, chance = self._beginnings()
         answers, optima, scores, converged, clock = [], [], [], [], [time.perf_counter()]
         query: Query | None = None
@@ -112,7 +112,7 @@ class _Lanes:
     def _beginnings(self) -> tuple[list[Tensor], Tensor]:
         """Initial queries [lane, m, d], and the uniform numbers that decide all answers [lane, t, pairs]."""
         m, d, pairs = self.arm.m, self.d, self.arm.pairs
-        # all initial ones even if the run ends earlier: it equals the start of a longer run
+        # draw all initial ones even if the run ends earlier, so that it equals the start of a longer run
         first, later = self.experiment.initial, max(0, self.experiment.iterations - self.experiment.initial)
         asked, chance = [], []
         for run_id in self.ids:

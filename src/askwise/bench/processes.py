@@ -100,7 +100,7 @@ class _Worker:
             self.process.join()
 
     def bury(self, tries: int) -> None:
-        """Clear up after a process that died; refuse to go on if its task was the death of too many."""
+        """Clean up after a process that died; give up if its task has killed too many."""
         self.process.join(2)
         how = self.process.exitcode
         self.end()

@@ -36,7 +36,7 @@ def experiment_of(document: Mapping[str, Any]) -> Experiment:
 
 
 def experiment_in(about: Mapping[str, Any], directory: Path) -> Experiment:
-    """The same; a refusal names the directory, and the modules to import."""
+    """The experiment of a directory; a refusal names the directory and the modules to import."""
     try:
         return experiment_of(about["experiment"])
     except NotFound as error:
@@ -48,7 +48,7 @@ def experiment_in(about: Mapping[str, Any], directory: Path) -> Experiment:
 
 
 def grown(old: Experiment, new: Experiment, directory: Path) -> Experiment:
-    """Both in one: the arms and functions of either, and the larger number of replicates."""
+    """Both experiments merged: all arms and functions, and the larger number of replicates."""
     arms = {arm.label: arm for arm in (*old.arms, *new.arms)}
     fixed = [field.name for field in fields(Experiment) if field.name not in _MAY_DIFFER]
     must_agree = {name: (getattr(old, name), getattr(new, name)) for name in fixed}
@@ -120,7 +120,7 @@ def _version() -> str:
 
 
 def joined(about: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The values that earlier sessions recorded under these names, and new ones.
+    """The values that earlier sessions recorded under these names, with the new ones appended.
 
     >>> joined({"device": ["cpu"]}, {"device": "cuda", "lanes": 64})
     {'device': ['cpu', 'cuda'], 'lanes': [64]}

@@ -8,12 +8,12 @@ from askwise.cli.app import DEFAULT_FILE, AsJson, Context, Participant, StudyFil
 from askwise.errors import Refused
 
 _ANSWER = (
-    "The question, which may be left out if only one is open, and the answer: yes, no; A, B, ...; for "
+    "The number of the question (optional if only one is open) and the answer: yes, no; A, B, ...; for "
     "batches also rankings, best first (C,A,B or, in quotes, 'C>A'); tie (can't decide), skip, void."
 )
 _COMMAND = (
-    "For yes/no studies: what to run for each question, such as './gait.sh {gain} {cutoff}'. "
-    "Exit code 0 means yes, any other no; 126 and 127 (cannot run) stop."
+    "For yes/no studies: the command to run for each question, such as './gait.sh {gain} {cutoff}'. "
+    "Exit code 0 means yes, any other no; 126 and 127 (the command cannot run) end the session."
 )
 
 
@@ -54,14 +54,16 @@ def tell(  # noqa: PLR0913 - one for each option
         list[str] | None, typer.Argument(metavar="[ID] ANSWER", help=_ANSWER, show_default=False)
     ] = None,
     pairs: Annotated[
-        str | None, typer.Option(metavar="'A>B;C>B'", help="For batches: comparisons of two, better first.")
+        str | None, typer.Option(metavar="'A>B;C>B'", help="For batches: pairwise comparisons, better first.")
     ] = None,
     index: Annotated[
-        bool, typer.Option("--index", help="Options are counted (0, 1, ...), not lettered.")
+        bool, typer.Option("--index", help="Options are numbered (0, 1, ...), not lettered.")
     ] = False,
     seconds: Annotated[float | None, typer.Option(metavar="S", help="How long the answer took.")] = None,
     amend: Annotated[bool, typer.Option("--amend", help="Replace an earlier answer.")] = False,
-    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why it is amended or void.")] = None,
+    reason: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Why the answer is amended or void.")
+    ] = None,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
 ) -> None:
@@ -93,7 +95,7 @@ def run(
     command: Annotated[str | None, typer.Option(metavar="TEXT", help=_COMMAND)] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(metavar="S", help="Seconds after which a command is ended, which counts as no."),
+        typer.Option(metavar="S", help="Seconds after which a command is killed; that counts as no."),
     ] = None,
     participant: Participant = None,
     context: Context = None,
@@ -102,8 +104,8 @@ def run(
 ) -> None:
     """Ask one question after another.
 
-    Here in the terminal, or by running a command for each.  Ctrl-C loses nothing:
-    `askwise run` goes on where it was.
+    Either here in the terminal, or by running a command for each question.  Ctrl-C
+    loses nothing: `askwise run` resumes where it stopped.
     """
     from askwise.cli.conversation import Interview, conversation
     from askwise.cli.screen import console
@@ -111,7 +113,7 @@ def run(
     from askwise.cli.trials import trials
 
     if timeout is not None and (command is None or not timeout > 0):
-        raise Refused("--timeout", "be positive and go with --command", timeout, "Leave it out.")
+        raise Refused("--timeout", "be positive and be used with --command", timeout, "Leave it out.")
     with opened(study, writes=True, prefetch=command is None) as session:
         given = read_context(context, session.study.space)
         interview = Interview(session, answers, participant, given, console(stderr=as_json))

@@ -23,7 +23,7 @@ Context = Annotated[
 
 
 class _Commands(TyperGroup):
-    """Commands whose errors are one line, or JSON for those who asked for it."""
+    """Commands that report errors in one line, or as JSON with ``--json``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta["askwise.json"] = "--json" in args
@@ -49,7 +49,7 @@ class _Commands(TyperGroup):
 
 
 def _without_imports(args: list[str]) -> tuple[list[str], list[str]]:
-    """The other words of a command, and the modules after ``--import``, which may stand anywhere."""
+    """The arguments without ``--import MODULE``, which may occur anywhere, and these modules."""
     rest, modules, words = [], [], iter(args)
     for word in words:
         name, equals, value = word.partition("=")
@@ -63,12 +63,12 @@ def _without_imports(args: list[str]) -> tuple[list[str], list[str]]:
 
 
 def message_of(error: Exception) -> str | None:
-    """What to say about an error that is not a bug; None if it is one."""
+    """The message of an expected error; None if the error is a bug."""
     if isinstance(error, Refused):
         return " ".join(str(error).split())
     if isinstance(error, OSError) and error.filename is not None:
         reason, advice = str(error.strerror).lower(), "Check its name and permissions."
-        return str(Refused(error.filename, "be there to be used", reason, advice))
+        return str(Refused(error.filename, "be accessible", reason, advice))
     return None
 
 
@@ -78,8 +78,8 @@ main = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
     no_args_is_help=True,
-    help="Find the best setting of something nobody can measure, only answer questions about.",
-    epilog="Begin with `askwise init`, look with `askwise check`, then `askwise run`.",
+    help="Find the best setting of something that nobody can measure, by asking questions about it.",
+    epilog="Start with `askwise init`, verify with `askwise check`, then `askwise run`.",
 )
 
 
@@ -100,7 +100,7 @@ def _program(
     ] = False,
     modules: Annotated[list[str] | None, typer.Option("--import", metavar="MODULE", help=_IMPORT)] = None,
 ) -> None:
-    """Options of the program itself; ``--import`` may stand after the command, too."""
+    """Options of the program itself; ``--import`` may also follow the command."""
 
 
 def print_json(document: object) -> None:

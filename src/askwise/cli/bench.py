@@ -18,12 +18,12 @@ bench = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     help="Compare rules on functions with known maxima.",
-    epilog="Begin with `askwise bench list`.",
+    epilog="Start with `askwise bench list`.",
 )
 main.add_typer(bench, name="bench")
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Output of `askwise bench run` or `pack`.")]
-_DASK = "Compute on the workers of this Dask scheduler; local: start --workers of them here."
+_DASK = "Address of a Dask scheduler whose workers compute; local: start --workers of them here."
 
 
 @bench.command("list")
@@ -47,18 +47,20 @@ def list_(as_json: AsJson = False) -> None:
     out.print(table(columns, rows, right=[2, 3, 4, 5]))
     out.print("\nRuns of each: replicates of each rule on each function, x queries per run.")
     first = "askwise bench run pbo --functions forrester --replicates 2"
-    out.print(f"A first one, which takes a minute: `{first}`.")
+    out.print(f"To try one that takes a minute: `{first}`.")
 
 
 @bench.command()
 def run(  # noqa: PLR0913 - one for each option
-    experiment: Annotated[str, typer.Argument(help="Its name, from `askwise bench list`.")],
+    experiment: Annotated[str, typer.Argument(help="A name from `askwise bench list`.")],
     functions: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Some of its functions, or others.", show_default="all")
+        str | None, typer.Option(metavar="A,B", help="Functions, its own or others.", show_default="all")
     ] = None,
     rules: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="Some, or others: 'muc,ucb_phi(beta=2)'.", show_default="all"),
+        typer.Option(
+            metavar="A,B", help="Rules, its own or others: 'muc,ucb_phi(beta=2)'.", show_default="all"
+        ),
     ] = None,
     replicates: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Runs of each rule on each function.")
@@ -79,7 +81,7 @@ def run(  # noqa: PLR0913 - one for each option
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run an experiment, or what is missing of it.
+    """Run an experiment, or those of its runs that are missing.
 
     Ctrl-C or a crash loses only the chunks in progress: the same command resumes.
     With more functions, rules or replicates, only the new runs are computed.
@@ -98,7 +100,7 @@ def run(  # noqa: PLR0913 - one for each option
             typer.echo(f"Stopped. Finished runs are in {directory}; the same command resumes.", err=True)
         raise typer.Exit(130) from None
     new = {0: "none", summary.runs: "all"}.get(summary.computed, str(summary.computed))
-    others = f"{summary.missing} others of the experiment in that directory are missing.\n"
+    others = f"{summary.missing} other runs of the experiment in that directory are missing.\n"
     show(
         as_json,
         {"directory": str(directory), **asdict(summary), "interrupted": False},
@@ -110,7 +112,7 @@ def run(  # noqa: PLR0913 - one for each option
 def reduced(
     name: str, functions: str | None, rules: str | None, replicates: int | None, iterations: int | None
 ) -> "Experiment":
-    """The experiment of this name, with these functions and rules (texts with commas) and shorter runs."""
+    """The experiment with these functions and rules (comma-separated), replicates and queries per run."""
     from askwise.bench.experiments import EXPERIMENTS
 
     if name not in EXPERIMENTS:
@@ -132,7 +134,7 @@ def split(text: str, option: str) -> tuple[str, ...]:
     """
     parts = [part.strip() for part in re.split(r",(?![^()]*\))", text)]
     if not all(parts):
-        raise Refused(option, "be names separated by commas", repr(text), "Write a,b, say.")
+        raise Refused(option, "be names separated by commas", repr(text), "Write muc,kss, say.")
     return tuple(dict.fromkeys(parts))
 
 

@@ -25,18 +25,18 @@ _PACKAGES = ("torch", "gpytorch", "numpy", "scipy", "sqlalchemy", "alembic", "ty
 _OPTIONAL = ("matplotlib", "psycopg")
 
 Found = str | Iterable[Finding]
-"""What a check finds: a text if all is well."""
+"""The result of a check: a text if all is well, otherwise findings."""
 
 
 def findings(file: Path, *, needed: bool) -> Iterator[Finding]:
-    """All findings, one after the other; without a study file only those about the installation."""
+    """All findings, in order; without a study file only those about the installation."""
     torch.set_num_threads(1)
     yield from _checked("versions", _versions)
     yield Finding("threads", True, f"torch computes with {torch.get_num_threads()} of {os.cpu_count()} cores")
     yield from _checked("inference", _inference)
     if not needed and not file.exists():
         yield Finding("study", True, f"no {file} here; `askwise init` writes one")
-        yield from _checked("time of a question", _time_of_a_question)
+        yield from _checked("time per question", _time_per_question)
         return
     for what, about in (("study", _study), ("storage", _storage)):
         found = list(_checked(what, partial(about, file)))
@@ -44,11 +44,11 @@ def findings(file: Path, *, needed: bool) -> Iterator[Finding]:
         if not all(finding.ok for finding in found):
             return  # the rest is about its contents
     yield from _checked("record", partial(_record, file))
-    yield from _checked("time of a question", partial(_time_of_a_question, file))
+    yield from _checked("time per question", partial(_time_per_question, file))
 
 
 def _checked(what: str, look: Callable[[], Found]) -> Iterator[Finding]:
-    """The findings of a check; an error is one, too."""
+    """The findings of a check; an exception is reported as a finding."""
     try:
         found = look()
         yield from [Finding(what, True, found)] if isinstance(found, str) else found
@@ -66,7 +66,7 @@ def _versions() -> Found:
     missing = [package for package in _PACKAGES if package not in known]
     if missing:
         advice = "Run `pip install askwise[storage]`."
-        return [Finding("versions", False, f"no {', '.join(missing)}.", advice)]
+        return [Finding("versions", False, f"{', '.join(missing)} missing.", advice)]
     packages = ", ".join(f"{package} {number}" for package, number in known.items())
     return f"askwise {version('askwise')}, Python {sys.version.split()[0]}, {packages}"
 
@@ -78,9 +78,9 @@ def _inference() -> Found:
     exact = 4.0 / math.sqrt(5.0) * math.sqrt(2 / math.pi)  # variance / sqrt(1 + variance) * phi(0) / Phi(0)
     if not abs(found - exact) < 1e-6:
         detail = f"expectation propagation gives {found:.6f} instead of {exact:.6f}."
-        advice = "Install torch again; its linear algebra is wrong here."
+        advice = "Reinstall torch; its linear algebra is wrong here."
         return [Finding("inference", False, detail, advice)]
-    return f"expectation propagation finds {exact:.6f}, as it must"
+    return f"expectation propagation gives {exact:.6f}, the exact value"
 
 
 def _study(file: Path) -> Found:
@@ -99,17 +99,17 @@ def _record(file: Path) -> Found:
         converged = bool(session.study.belief().converged.all())
     answers = sum(entry.status == "answered" for entry in history)
     what = "converges" if converged else "does not quite converge; go on, later answers help"
-    return f"{len(history)} questions, {answers} answers; the model of them {what}"
+    return f"{len(history)} questions, {answers} answers; inference {what}"
 
 
-def _time_of_a_question(file: Path | None = None) -> Found:
-    """The time of the next question, in a copy of the study in memory."""
+def _time_per_question(file: Path | None = None) -> Found:
+    """Time to choose the next question, measured on a copy of the study in memory."""
     study = Study(Space(gain=Real(0, 1), cutoff=Real(0, 1)), initial=0)
     if file is not None:
         with opened(file) as session:
             plan, history = session.study.plan, session.study.history()
         if plan.space.contexts:
-            return "not measured, for it depends on the context"
+            return "not measured, since it depends on the context"
         study = Study.of(plan)
         for entry in history:
             if entry.status == "answered" and entry.answer is not None:
@@ -119,5 +119,5 @@ def _time_of_a_question(file: Path | None = None) -> Found:
     took = time.perf_counter() - began
     if took > _SLOW:
         advice = "Close other programs, or choose a faster rule."
-        return [Finding("time of a question", False, f"{took:.1f} s.", advice)]
+        return [Finding("time per question", False, f"{took:.1f} s.", advice)]
     return f"{took:.2f} s"

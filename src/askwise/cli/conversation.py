@@ -1,4 +1,4 @@
-"""What is typed at a terminal: one answer, or one question after another."""
+"""Answers typed at a terminal: a single one, or one after another."""
 
 import sys
 import time
@@ -28,13 +28,13 @@ class Telling:
 
     @classmethod
     def of(cls, study: Study, text: str, pairs: str | None = None, index: bool = False) -> "Telling":
-        """What a text stands for; ``index``: options are counted from 0 instead of lettered."""
+        """The meaning of a text; ``index``: options are numbered from 0 instead of lettered."""
         kind, word = study.plan.kind, text.strip().lower()
         names = [str(number) for number in range(study.size)] if index else labels(study.size)
         if pairs is not None:
             if "pairs" not in kind.takes:
                 got = f"a {study.feedback} study"
-                raise Refused("--pairs", "go with a batch", got, "Give one answer instead.")
+                raise Refused("--pairs", "be used with a batch", got, "Give one answer instead.")
             return cls(Pairs.typed(pairs, names))
         return cls(None, word) if word in ("skip", "void") else cls(kind.typed(text, names, index))
 
@@ -46,14 +46,14 @@ class Telling:
         reason: str | None = None,
         seconds: float | None = None,
     ) -> None:
-        """Record it."""
+        """Record it in the study."""
         if reason is not None and not amend and self.word != "void":
-            raise Refused("--reason", "go with --amend or void", "neither", "Leave it out.")
+            raise Refused("--reason", "be used with --amend or void", "neither", "Leave it out.")
         if self.word == "void":
             study.void(question, reason)
         elif amend and self.word == "skip":
             advice = "Write void to withdraw the old answer."
-            raise Refused("answer", "be one to amend with", "skip", advice)
+            raise Refused("answer", "replace the old one", "skip", advice)
         elif amend:
             study.amend(question, self.answer, reason=reason)
         elif self.word == "skip":
@@ -66,7 +66,7 @@ def split_words(words: list[str], has_pairs: bool) -> tuple[int | None, str]:
     """The number of the question, if given, and the text of the answer."""
     *first, text = [*words, ""] if has_pairs else words or [""]
     if len(first) > 1 or not (text or has_pairs):
-        expected, got = "have an answer, perhaps after the question's id", " ".join(words) or "nothing"
+        expected, got = "be given an answer, optionally after the question's id", " ".join(words) or "nothing"
         raise Refused("tell", expected, got, "Write `tell 3 A`, say.")
     if first and not (first[0].isascii() and first[0].isdecimal()):
         raise Refused("id", "be the number of a question", repr(first[0]), "`askwise ask` shows it.")
@@ -74,12 +74,12 @@ def split_words(words: list[str], has_pairs: bool) -> tuple[int | None, str]:
 
 
 def open_question(study: Study) -> int:
-    """The only question that waits for an answer."""
+    """The id of the only open question."""
     waiting = [entry.id for entry in study.history() if entry.status == "open"]
     if len(waiting) != 1:
         got = f"{len(waiting)} ({', '.join(map(str, waiting))})" if waiting else "none"
         advice = "Say which, as in `tell 3 A`." if waiting else "Run `askwise ask` first."
-        raise Refused("open questions", "be one, or the id be given", got, advice)
+        raise Refused("open questions", "be exactly one if no id is given", got, advice)
     return waiting[0]
 
 
@@ -89,14 +89,14 @@ class Interview:
 
     session: Session
     target: int | None
-    """How many answers the study shall have; None for no end."""
+    """Number of answers at which to stop; None to go on until somebody quits."""
     participant: str | None
     context: dict[str, Any] | None
     console: Console
 
     @property
     def enough(self) -> bool:
-        """Whether the study has its answers, whoever gave them."""
+        """Whether the study has enough answers, whoever gave them."""
         return self.target is not None and self.session.study.count() >= self.target
 
 
@@ -109,7 +109,8 @@ def ask_repeatedly(interview: Interview, answered: Callable[[Question], bool], i
     study, out = interview.session.study, interview.console
     before, interrupted = study.count(), False
     if interview.enough:
-        expected, advice = f"be more than the study has, {before}", "It counts all answers of the study."
+        expected = f"be more than the {before} answers that the study has"
+        advice = "It counts all answers of the study."
         raise Refused("--answers", expected, interview.target, advice)
     if intro:
         out.print(Text(intro, style="dim"))
@@ -124,7 +125,7 @@ def ask_repeatedly(interview: Interview, answered: Callable[[Question], bool], i
     count = study.count()
     if interrupted:
         kept = counted(count, "answer")
-        out.print(f"\nStopped. Nothing is lost: the record has {kept}. The same command goes on.")
+        out.print(f"\nStopped. Nothing is lost: the record has {kept}. The same command resumes.")
     elif count:
         out.print()
         if not study.space.contexts or interview.context:
@@ -133,7 +134,7 @@ def ask_repeatedly(interview: Interview, answered: Callable[[Question], bool], i
 
 
 def record_unless_answered(interview: Interview, question: Question, record: Callable[[], None]) -> bool:
-    """Record an answer; if somebody else has given one meanwhile, say so, and theirs stays."""
+    """Record an answer, unless somebody else has answered in the meantime; then say so."""
     if interview.session.study.entry(question.id).status in ("open", "expired"):
         with suppress(Conflict):
             record()
@@ -143,7 +144,7 @@ def record_unless_answered(interview: Interview, question: Question, record: Cal
 
 
 def conversation(interview: Interview) -> Done:
-    """Ask a person until there are enough answers or they have had enough."""
+    """Ask a person until there are enough answers or they quit."""
     person = _Person(interview)
     return ask_repeatedly(interview, person.answered, f"Keys, each followed by Enter: {person.keys}.")
 
@@ -152,7 +153,7 @@ def conversation(interview: Interview) -> Done:
 class _Person:
     interview: Interview
     last: Question | None = None
-    """The question answered last, as long as that can be undone."""
+    """The question answered last, while its answer can still be undone."""
 
     @property
     def keys(self) -> str:
@@ -162,7 +163,7 @@ class _Person:
         return f"{study.plan.kind.keys(names)}, {short}"
 
     def answered(self, question: Question) -> bool:
-        """Show a question and record the reply; False if that was the last."""
+        """Show a question and record the reply; False if the person quits."""
         study, out = self.interview.session.study, self.interview.console
         out.print()
         out.print(progress_line(study.count(), self.interview.target))
@@ -180,14 +181,14 @@ class _Person:
         return True
 
     def _undone(self) -> bool:
-        """Take the last answer back, and ask for another one."""
+        """Undo the last answer and ask for another; False if the person quits."""
         study, out, question = self.interview.session.study, self.interview.console, self.last
         if question is None:
-            out.print("There is nothing to undo: no answer was given since the start.")
+            out.print("There is nothing to undo: no answer has been given since the start.")
             return True
         study.void(question, "undone in the terminal")
         self.last = None
-        out.print("The last answer is taken back. Answer again, or s to leave it out.")
+        out.print("The last answer is undone. Answer again, or type s to leave it out.")
         self._show(question)
         while (reply := self._reply()) == "undo":
             pass
@@ -217,4 +218,4 @@ class _Person:
             try:
                 return Telling.of(study, word)
             except Refused:
-                out.print(f"{word!r} is no answer here. Keys: {self.keys}.")
+                out.print(f"{word!r} is not an answer here. Keys: {self.keys}.")

@@ -27,7 +27,7 @@ def csv_text(study: Study) -> str:
     """A row for each option of each question, in the order in which they were shown."""
     taken = [name for name in study.space.parameters if name in _BEFORE + _AFTER]
     if taken:
-        expected = "be named unlike columns of the table"
+        expected = "not have the names of columns of the table"
         raise Refused("parameters", expected, ", ".join(taken), "Use --format json.")
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
@@ -45,7 +45,7 @@ def csv_text(study: Study) -> str:
 
 
 def json_text(session: Session) -> str:
-    """The whole record: settings, every question and what became of it, and every event that led there."""
+    """The whole record: settings, all questions with their status and answers, and all events."""
     history, config, events = session.study.history(), session.config, []
     if session.recorded:
         with closing(open_record(config.storage, config.name, None)) as record:
@@ -73,7 +73,7 @@ class Imported:
 
 
 def read_rows(file: Path, study: Study) -> tuple[list[Imported], int]:
-    """All answers of a file, and how many questions of it have none."""
+    """All answers in a file, and the number of questions without one."""
     text = file.read_text(encoding="utf-8-sig")
     is_json = text.lstrip().startswith("{")
     questions, read = _json_questions(text) if is_json else _csv_questions(file, text, study)
@@ -90,7 +90,7 @@ def read_rows(file: Path, study: Study) -> tuple[list[Imported], int]:
 
 
 def check_new(file: Path, rows: Sequence[Imported], study: Study) -> None:
-    """Refuse answers all of which the study has, since they would count twice."""
+    """Refuse a file if the study already has all its answers, since they would count twice."""
     there = Counter(
         _identity(entry.options, entry.answer, study)
         for entry in study.history()
@@ -98,12 +98,12 @@ def check_new(file: Path, rows: Sequence[Imported], study: Study) -> None:
     )
     given = Counter(_identity(row.options, row.answer, study) for row in rows)
     if given and given <= there:
-        got = f"{len(rows)} in {file}, all of which it has already"
-        raise Refused("answers", "be new to the study", got, "Add --again if they were given once more.")
+        got = f"{len(rows)} in {file}, all of which it already has"
+        raise Refused("answers", "be new to the study", got, "Add --again if they were given a second time.")
 
 
 def _identity(options: Sequence[Mapping[str, Any]], answer: Answer, study: Study) -> str:
-    """Equal for equal settings in the same order with the same answer, up to rounding."""
+    """A key that is equal for equal settings in the same order with the same answer, up to rounding."""
     places = [[round(place, 9) for place in study.space.unit(option).tolist()] for option in options]
     return json.dumps([places, answer.to_json()], sort_keys=True)
 
@@ -121,7 +121,7 @@ Cells = dict[str, str]
 Read = Callable[[Any, Study], Imported | None]
 """Reads one question of a file; None for one without an answer."""
 Questions = tuple[list[tuple[str, Any]], Read]
-"""Questions with their places in the file, and what reads one."""
+"""Questions with their positions in the file, and the function that reads one."""
 
 
 def _csv_questions(file: Path, text: str, study: Study) -> Questions:
@@ -130,7 +130,7 @@ def _csv_questions(file: Path, text: str, study: Study) -> Questions:
         header, *lines = [(reader.line_num, line) for line in reader if any(cell.strip() for cell in line)]
     except (csv.Error, ValueError) as error:
         got = f"{file} ({error})"
-        raise Refused("file", "be CSV with a header", got, "Export one to see.") from None
+        raise Refused("file", "be CSV with a header", got, "Run `askwise export` for an example.") from None
     columns = [cell.strip() for cell in header[1]]
     twice = [name for name in columns if columns.count(name) > 1]
     if twice:
@@ -139,7 +139,7 @@ def _csv_questions(file: Path, text: str, study: Study) -> Questions:
     for number, cells in lines:
         if len(cells) != len(columns):
             advice = "Put quotes around a cell with a comma in it."
-            raise Refused(f"row {number}", f"have {len(columns)} cells, as the header", len(cells), advice)
+            raise Refused(f"row {number}", f"have {len(columns)} cells, like the header", len(cells), advice)
         rows.append((f"row {number}", dict(zip(columns, (cell.strip() for cell in cells), strict=True))))
     if set(_BEFORE + _AFTER) <= set(columns):
         return _grouped(rows, columns, study), _exported_question
@@ -148,7 +148,7 @@ def _csv_questions(file: Path, text: str, study: Study) -> Questions:
 
 
 def _setting(cells: Cells, study: Study, end: str = "") -> dict[str, Any]:
-    """A setting from the columns with this end."""
+    """A setting from the columns with this suffix."""
     there = {name: p for name, p in study.space.parameters.items() if name + end in cells}
     return {name: read_value(name + end, p, cells[name + end]) for name, p in there.items()}
 
@@ -157,7 +157,7 @@ def _setting(cells: Cells, study: Study, end: str = "") -> dict[str, Any]:
 
 
 def _ends(study: Study) -> list[str]:
-    """The ends of columns: ``gain, answer`` for yes/no, ``gain_a, gain_b, answer`` for more."""
+    """Suffixes of columns: ``gain, answer`` for yes/no, ``gain_a, gain_b, answer`` for more."""
     return [""] if study.size == 1 else [f"_{label.lower()}" for label in labels(study.size)]
 
 
@@ -189,7 +189,7 @@ def _grouped(
 ) -> list[tuple[str, list[Cells]]]:
     unknown = set(columns) ^ {*_BEFORE, *_AFTER, *study.space.parameters}
     if unknown:
-        expected, got = "be those of this study's export", f"another {', '.join(sorted(unknown))}"
+        expected, got = "be those of this study's export", f"a difference in {', '.join(sorted(unknown))}"
         raise Refused("columns", expected, got, "Import it into a study with the same parameters.")
     groups = [list(group) for _, group in groupby(rows, key=lambda row: row[1]["question"])]
     return [(group[0][0], [cells for _, cells in group]) for group in groups]
@@ -208,7 +208,7 @@ def _exported_question(rows: Sequence[Cells], study: Study) -> Imported | None:
 
 
 def _from_outcomes(outcomes: Sequence[str]) -> Answer:
-    """The answer that was written as one outcome for each option."""
+    """The answer that an export wrote as one outcome for each option."""
     for kind in KINDS.values():
         if (found := kind.from_outcomes(outcomes)) is not None:
             return found

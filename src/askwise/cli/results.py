@@ -1,4 +1,4 @@
-"""Commands about what is known: status, best, plot, replay, simulate, export, import."""
+"""Commands about results: status, best, plot, replay, simulate, export, import."""
 
 from dataclasses import asdict
 from enum import StrEnum
@@ -14,7 +14,7 @@ Figures = StrEnum("Figures", ["slices", "maps", "uncertainty", "score", "progres
 Format = StrEnum("Format", ["csv", "json"])
 
 _IMPORTED = (
-    "What `askwise export` wrote; or a CSV with a row for each question, its columns the parameters and "
+    "A file from `askwise export`, or a CSV with a row for each question: columns for the parameters and "
     "`answer` (yes/no), or gain_a, gain_b, ... and `answer` (A, B, ...)."
 )
 
@@ -47,13 +47,13 @@ def status(context: Context = None, study: StudyFile = DEFAULT_FILE, as_json: As
 def best(
     reference: Annotated[
         list[str] | None,
-        typer.Option("--reference", "-r", metavar="NAME=VALUE", help="Compare with this; once a parameter."),
+        typer.Option("--reference", "-r", metavar="NAME=VALUE", help="Setting to compare with."),
     ] = None,
     context: Context = None,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
 ) -> None:
-    """Show the recommended setting, and how sure that is."""
+    """Show the recommended setting, and how likely it is to be preferred or to work."""
     from askwise.cli.screen import console, print_best
     from askwise.cli.session import opened, read_context, read_setting
 
@@ -70,12 +70,12 @@ def best(
 @main.command()
 def plot(
     kind: Annotated[Figures, typer.Option(help="What to draw.")] = Figures.all,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to put the pictures.")] = Path("plots"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the figures.")] = Path("plots"),
     context: Context = None,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
 ) -> None:
-    """Draw what is known of the study, as PNG."""
+    """Draw figures of the study, as PNG files."""
     from askwise.cli.session import opened, read_context
 
     kinds = [each for each in Figures if each is not Figures.all] if kind is Figures.all else [kind]
@@ -95,7 +95,7 @@ def plot(
 def replay(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     """Check that every question follows from the record.
 
-    Each is derived again from what was known when it was asked.
+    Each is derived again from the events before it.
     """
     from askwise.cli.screen import console, question_table
     from askwise.cli.session import opened
@@ -105,10 +105,10 @@ def replay(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     different = [one for one in replayed if not one.equal]
     if as_json or not different:
         document = {"questions": len(replayed), "different": [asdict(one) for one in different]}
-        show(as_json, document, f"all {len(replayed)} questions derived again, bit for bit")
+        show(as_json, document, f"all {len(replayed)} questions reproduced bit for bit")
     else:
         out = console()
-        out.print(f"{len(different)} of {len(replayed)} questions come out different.")
+        out.print(f"{len(different)} of {len(replayed)} questions come out differently.")
         for one in different:
             out.print(f"Question {one.id} as it was asked, and as it is derived again:\n")
             out.print(question_table(one.asked, session.study.space))
@@ -122,18 +122,18 @@ def replay(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
 def simulate(
     answers: Annotated[
         int | None,
-        typer.Option("--answers", "-n", min=1, metavar="N", help="Of each user; 40, or 20 to batches."),
+        typer.Option("--answers", "-n", min=1, metavar="N", help="Answers per user; 40, or 20 to batches."),
     ] = None,
-    users: Annotated[int, typer.Option("--users", "-k", min=1, metavar="K", help="How many users.")] = 10,
-    seed: Annotated[int, typer.Option(help="Another seed, other users.")] = 0,
+    users: Annotated[int, typer.Option("--users", "-k", min=1, metavar="K", help="Number of users.")] = 10,
+    seed: Annotated[int, typer.Option(help="Different seeds give different users.")] = 0,
     context: Context = None,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
 ) -> None:
     """Let simulated users answer: how many answers will it take?
 
-    This takes about a minute.  Each user has a taste of their own, drawn from what
-    the study expects, and answers as noisily as people do.  Nothing is recorded.
+    This takes about a minute.  Each user has a utility of their own, drawn from the
+    prior of the study, and answers with noise, as people do.  Nothing is recorded.
     """
     from askwise.cli.screen import print_simulation, progress
     from askwise.cli.session import opened, read_context
@@ -185,14 +185,14 @@ def export(
 def import_(
     file: Annotated[Path, typer.Argument(help=_IMPORTED)],
     again: Annotated[
-        bool, typer.Option("--again", help="Record them even if the study has them all.")
+        bool, typer.Option("--again", help="Record them even if the study already has them all.")
     ] = False,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
 ) -> None:
     """Record answers that were given elsewhere.
 
-    All of them or, if one is wrong, none.
+    If one of them is invalid, none is recorded.
     """
     from askwise.cli.files import check_new, read_rows
     from askwise.cli.screen import counted
@@ -206,7 +206,7 @@ def import_(
         for row in rows:
             session.study.record(row.options, row.answer, participant=row.participant, seconds=row.seconds)
         count = session.study.count()
-    without = f" ({left_out} without an answer left out)" if left_out else ""
-    sentence = f"Recorded {counted(len(rows), 'answer')} from {file}{without}; the study has {count} now."
+    without = f" ({counted(left_out, 'question')} without an answer left out)" if left_out else ""
+    sentence = f"Recorded {counted(len(rows), 'answer')} from {file}{without}; the study now has {count}."
     document = {"file": str(file), "imported": len(rows), "left_out": left_out, "answers": count}
     show(as_json, document, sentence)

@@ -1,4 +1,4 @@
-"""How things look in the terminal."""
+"""Tables, progress bars and sentences for the terminal."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], right: Colle
 
 
 def question_table(options: Sequence[Mapping[str, Any]], space: Space, *, headed: bool = True) -> Table:
-    """Options side by side, one parameter a row."""
+    """Options side by side, one parameter per row."""
     names = labels(len(options)) if len(options) > 1 else ["value" if headed else ""]
     parameters = space.parameters.items()
     rows = [(name, *(parameter.text(option[name]) for option in options)) for name, parameter in parameters]
@@ -63,7 +63,7 @@ def progress_line(answers: int, target: int | None) -> Text:
 
 @contextmanager
 def progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[], None]]:
-    """A progress bar; call what is yielded to advance it by one."""
+    """A progress bar; yields a function that advances it by one."""
     out = console(stderr=True)
     with Progress(console=out, transient=True, disable=not (shown and out.is_terminal)) as bar:
         task = bar.add_task(what, total=total)
@@ -71,7 +71,7 @@ def progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[], Non
 
 
 def print_best(out: Console, session: Session, found: Best, has_reference: bool = False) -> None:
-    """Show a recommended setting and how sure that is."""
+    """Show a recommended setting, and how likely it is to be preferred or to work."""
     study, count = session.study, session.study.count()
     if not count:
         out.print("No answers yet, so this is a guess; `askwise run` asks.")
@@ -88,7 +88,7 @@ def print_best(out: Console, session: Session, found: Best, has_reference: bool 
 def print_simulation(wanted: Simulation, results: Sequence[Checkpoint]) -> None:
     """Show the results in a table and a sentence."""
     out, compares = console(), wanted.plan.kind.compares
-    out.print(f"{counted(wanted.users, 'simulated user')}; the middle one, and the quartiles in brackets:\n")
+    out.print(f"{counted(wanted.users, 'simulated user')}; medians, with quartiles in brackets:\n")
     last = "true best preferred" if compares else "works"
     rows = [(row.answers, _quartiles(row.share), _quartiles(row.chance)) for row in results]
     out.print(table(["answers", "way to the best", last], rows, right=[0, 1, 2]))

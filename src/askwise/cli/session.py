@@ -1,4 +1,4 @@
-"""A study as its file describes it, opened for a command."""
+"""The study that a file describes, opened for a command."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -18,12 +18,12 @@ _OPEN = ("rule", "size", "initial")  # settings that a file may leave to the def
 
 @dataclass(frozen=True)
 class Session:
-    """What a command works with."""
+    """A study and its configuration, opened for a command."""
 
     config: Config
     study: Study
     recorded: bool
-    """Whether there is a record; a study without one is in memory, and empty."""
+    """Whether the study has a record; without one it is in memory and empty."""
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def opened(file: Path, *, writes: bool = False, prefetch: bool = False) -> Itera
 
 
 def read_config(file: Path) -> Config:
-    """What the file says; a relative path of the record starts at the folder of the file."""
+    """The configuration in a file; a relative path of the record is relative to the folder of the file."""
     try:
         config = load(file)
     except Refused as error:
@@ -55,12 +55,12 @@ def read_config(file: Path) -> Config:
         raise error.at(str(file)) from None
     name = (config.storage or "").removeprefix("sqlite:///")
     if not name or "://" in name or "?" in name or name == ":memory:":
-        return config  # no file, or none that could exist
+        return config  # not the path of a file
     return replace(config, storage=str(file.absolute().parent / Path(name).expanduser()))
 
 
 def stored_settings(config: Config) -> dict[str, Any] | None:
-    """What the study was begun with; None if it has not been."""
+    """The settings with which the study was created; None if it has no record yet."""
     if config.storage is None:
         return None
     try:
@@ -72,7 +72,7 @@ def stored_settings(config: Config) -> dict[str, Any] | None:
 
 def _check_unchanged(file: Path, config: Config, stored: dict[str, Any]) -> None:
     """Refuse a file that was changed after the first question: its answers would mean something else."""
-    # what the file leaves open is as it was, even if another askwise had other defaults
+    # settings that the file leaves out keep their recorded values, even if the defaults have changed since
     left_open = {name: stored[name] for name in _OPEN if getattr(config, name) is None}
     before, now = _listed(stored), _listed(config.plan(**left_open).to_dict())
     for name, value in now.items():
@@ -86,7 +86,7 @@ def _check_unchanged(file: Path, config: Config, stored: dict[str, Any]) -> None
             keys = [key for key in {**old, **value} if old.get(key) != value.get(key)]
             parts = [f"{key} was {_spelled(old.get(key))}, is {_spelled(value.get(key))}" for key in keys]
             was, got = "", f"a change, {' and '.join(parts)}"
-        advice = "Change it back, or give the study another name to begin anew."
+        advice = "Change it back, or give the study another name to start over."
         raise Refused(name, f"stay as {were} at the first question{was}", got, advice, str(file))
 
 
@@ -106,11 +106,11 @@ def _listed(plan: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_context(pairs: Sequence[str] | None, space: Space, needed: bool = True) -> dict[str, Value] | None:
-    """The values of the context parameters; None for none."""
+    """The values of the context parameters; None if there are none."""
     known = space.contexts
     if pairs and not known:
         got = f"{pairs[0]!r}, and there is no such parameter"
-        raise Refused("--context", "go with a parameter that has context = true", got, "Leave it out.")
+        raise Refused("--context", "set a parameter that has context = true", got, "Leave it out.")
     given = read_setting(pairs, space, "--context", known)
     missing = [name for name in known if name not in given]
     if missing and (needed or given):
@@ -122,7 +122,7 @@ def read_context(pairs: Sequence[str] | None, space: Space, needed: bool = True)
 def read_setting(
     pairs: Sequence[str] | None, space: Space, option: str, names: Sequence[str] | None = None
 ) -> dict[str, Value]:
-    """Parameters (all, or those of these names) from texts like ``gain=3``."""
+    """The values in texts like ``gain=3``; ``names``: parameters that may be set, by default all."""
     known, setting = tuple(space.parameters) if names is None else names, dict[str, Value]()
     for pair in pairs or ():
         name, equals, text = (part.strip() for part in pair.partition("="))
@@ -134,7 +134,7 @@ def read_setting(
 
 
 def read_value(name: str, parameter: Parameter, text: str) -> Value:
-    """The value that a text stands for; whether it is allowed is checked later."""
+    """The value in a text; whether it is allowed is checked later."""
     try:
         return parameter.read(text)
     except Refused as error:

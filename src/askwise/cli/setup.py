@@ -1,4 +1,4 @@
-"""Commands to begin with: init, check, doctor."""
+"""Commands to start with: init, check, doctor."""
 
 from pathlib import Path
 from typing import Annotated
@@ -31,7 +31,7 @@ def init(
             out.write(template(feedback.value))
     except FileExistsError:
         advice = "Choose another name, or replace it with --force."
-        raise Refused("file", "be new", f"{path}, which is there", advice) from None
+        raise Refused("file", "be new", f"{path}, which exists", advice) from None
     option = "" if path == DEFAULT_FILE else f" -s {path}"
     sentence = f"Wrote {path}. Fill in your parameters, then look at it with `askwise check{option}`."
     show(as_json, {"file": str(path), "feedback": feedback.value}, sentence)
@@ -78,7 +78,7 @@ def check(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
 def doctor(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     """Check that everything works here.
 
-    Packages, numbers, storage, the record; each problem with what to do about it.
+    Looks at packages, numerics, storage and record, and says how to fix each problem.
     """
     from askwise.cli.checkup import findings
 

@@ -26,7 +26,7 @@ def trials(interview: Interview, command: str, timeout: float | None) -> Done:
     study, out = interview.session.study, interview.console
     if study.plan.kind.compares:
         advice = "A command succeeds or fails, it does not compare: leave it out, or script ask and tell."
-        raise Refused("--command", "go with a yes/no study", f"a {study.feedback} study", advice)
+        raise Refused("--command", "be used with a yes/no study", f"a {study.feedback} study", advice)
     words = template_words(command, study.space.parameters)
 
     def answered(question: Question) -> bool:
@@ -46,7 +46,7 @@ def trials(interview: Interview, command: str, timeout: float | None) -> Done:
 
 
 def template_words(command: str, names: Mapping[str, object]) -> list[str]:
-    """The words of a command, with parameters in braces to be filled in."""
+    """The words of a command; parameters are in braces, to be filled in."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -55,8 +55,8 @@ def template_words(command: str, names: Mapping[str, object]) -> list[str]:
         raise Refused("--command", "name a program", "nothing", "Write './gait.sh {gain}', say.")
     for word in _QUOTED.sub("_", command).split():
         if _OF_SHELLS.fullmatch(word):
-            expected = "be one program and its words, for no shell reads it"
-            advice = "Wrap it in sh -c '...', or in quotes if the program wants it."
+            expected = "be one program and its arguments, since no shell interprets it"
+            advice = "Wrap it in sh -c '...', or quote it if it is meant for the program."
             raise Refused("--command", expected, repr(word), advice)
     for match in (match for word in words for match in _PLACE.finditer(word)):
         if match[1] is not None and match[1] not in names:
@@ -75,7 +75,7 @@ def filled(words: Sequence[str], setting: Mapping[str, Any]) -> list[str]:
 
 
 def outcome(words: Sequence[str], timeout: float | None) -> tuple[bool, str]:
-    """Whether a command succeeds in time and, if it was ended, why."""
+    """Whether a command succeeds in time and, if it was killed, why."""
     try:
         # its output goes to standard error, since programs read our standard output
         process = subprocess.Popen(words, stdout=2, start_new_session=True)
@@ -96,7 +96,7 @@ def outcome(words: Sequence[str], timeout: float | None) -> tuple[bool, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command and everything it started."""
+    """Kill a command and all processes that it started."""
     for how in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, how)

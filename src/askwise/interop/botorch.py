@@ -34,9 +34,9 @@ class BeliefModel(Model):
     ``PairwiseBayesianActiveLearningByDisagreement`` has our link.
 
     The model wraps a finished belief: it has no parameters to fit and no buffers to move.  Points are moved
-    to the belief's device and to float64; gradients flow through them alone.  An answer is no Gaussian
-    observation, so there is no ``condition_on_observations``, and acquisition functions that fantasize
-    (knowledge gradient) do not work: infer a new belief from ``data + answer`` instead.
+    to the belief's device and to float64; gradients flow through them alone.  An answer is not a
+    Gaussian observation, so there is no ``condition_on_observations``, and acquisition functions that
+    fantasize (knowledge gradient) do not work: infer a new belief from ``data + answer`` instead.
 
     >>> import askwise as aw
     >>> from botorch.acquisition.preference import AnalyticExpectedUtilityOfBestOption
@@ -79,7 +79,7 @@ class BeliefModel(Model):
         if output_indices is not None:
             self.subset_output(output_indices)
         if observation_noise is not False:
-            advice = "Answers are 0 or 1, not f plus noise: ask belief.success_probability for their odds."
+            advice = "Answers are 0 or 1, not f plus noise: use belief.success_probability instead."
             raise Refused("observation_noise", "be False", observation_noise, advice)
         x = X.to(self.datapoints)
         # lazy: a dense covariance would be factorised at once, which fails where points repeat

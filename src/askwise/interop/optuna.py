@@ -1,11 +1,11 @@
-"""Optuna samplers for answers: objectives that only say yes or no, and studies of preferences.
+"""Optuna samplers for objectives that only say yes or no, and for preferential studies.
 
     optuna.create_study(direction="maximize", sampler=BinarySampler(seed=0))
     optuna_dashboard.preferential.create_study(n_generate=2, sampler=PreferentialSampler(seed=0))
 
 They keep no state: the next trial follows from its number, the seed, the answers and the trials still
-running. So a study that is loaded again goes on as if it had never stopped, and several workers with the same
-seed do not try the same settings.
+running. So a study that is loaded again continues as if it had never stopped, and several workers with the
+same seed do not try the same settings.
 """
 
 import functools
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _PROPOSED = "askwise:proposed"  # the setting of a trial, before Optuna stores its parameters one by one
 _ONE_AT_A_TIME = threading.Lock()  # each thread must see what the others have proposed
-_WEIGHTS = (1.0, 8.0, 64.0)  # answers that a running trial counts for, until the next one differs from it
+_WEIGHTS = (1.0, 8.0, 64.0)  # answers that a running trial counts as: raised until the next one differs
 _SAME = 1e-3
 
 
@@ -186,7 +186,7 @@ class BinarySampler(_Sampler):
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        """Refuse a value that is no answer."""
+        """Refuse a value other than 0 and 1."""
         if state == TrialState.COMPLETE:
             _checked_value(trial, values)
 
@@ -212,8 +212,8 @@ class PreferentialSampler(_Sampler):
     drawn at random until ``initial`` duels are reported.  Trials not compared yet, or skipped, are not
     proposed again.
 
-    ``study.best_trials`` are the unbeaten trials, perhaps by luck; ``sampler.best(study)`` is the setting
-    that the model recommends after all duels.
+    ``study.best_trials`` are the trials that are unbeaten, perhaps by luck; ``sampler.best(study)`` is the
+    setting that the model recommends after all duels.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ def cholesky(matrix: Float[Tensor, "*b n n"]) -> tuple[Float[Tensor, "*b n n"], 
         factor, info = torch.linalg.cholesky_ex(lifted)
         if not info.any():
             return factor, jitter
-    got = f"one that a jitter of {_JITTERS[-1]:g} of its diagonal does not mend"
+    got = f"one that is not, even with a jitter of {_JITTERS[-1]:g} of its diagonal"
     advice = "Check the kernel and its parameters."
     raise Refused("matrix", "be positive definite up to rounding", got, advice)
 

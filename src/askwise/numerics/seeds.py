@@ -1,4 +1,4 @@
-"""What makes a run repeatable, alone and on every machine: seeds from its identity, torch on one thread."""
+"""Reproducible runs, on every machine: seeds from the identity of a run, torch on one thread."""
 
 import hashlib
 import threading

@@ -117,7 +117,7 @@ def parse(text: str) -> Rule:
 def challenge(
     first: Float[Tensor, "*lane 1 d"], belief: Belief, search: Search, formula: Formula, *, log: bool = False
 ) -> Float[Tensor, "*lane 2 d"]:
-    """``first`` and the point whose difference of f to it has the highest score, or (``log``) log score."""
+    """``first`` and the point x of highest score, or (``log``) log score, of f(x) - f(first)."""
     return torch.cat([first, search.argmax(belief.predictive.against(first).score(formula, log=log))], -2)
 
 

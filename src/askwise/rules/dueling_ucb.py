@@ -1,4 +1,4 @@
-"""Upper credible bound of the difference to the champion."""
+"""Upper credible bound on the difference from the champion."""
 
 from dataclasses import dataclass
 from typing import Literal

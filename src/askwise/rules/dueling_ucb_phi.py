@@ -1,4 +1,4 @@
-"""Upper credible bound of the probability to beat the champion."""
+"""Upper credible bound on the probability of beating the champion."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Probability to beat the champion, and information from the duel."""
+"""Probability of beating the champion, and information from the duel."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,7 +19,7 @@ class ExpectedImprovementInformationGain(Rule):
     The paper's table has minus the information I, which makes the champion duel with itself; that is
     ``sign=-1``.  Rewarding information is the rule's stated purpose and the default; even so, where every
     challenger is likely to lose, the champion itself has the highest score, :math:`k \log \frac12`.  Such
-    duels are asked.  I is the approximation of Houlsby et al., at most 0.002 nats low.
+    duels are asked.  I is the approximation of Houlsby et al., at most 0.002 nats too low.
     """
 
     k: float = 0.5

@@ -18,7 +18,7 @@ class MaximallyUncertainChallenge(Rule):
 
     For a duel the second is :math:`\arg\max_x \mathbb V[\Phi(f(x_1) - f(x))]`, searched on its logarithm;
     it is never the champion, whose duel with itself has variance zero.  Large batches may contain duplicates,
-    since the sum ignores that duels are correlated; they are asked.  ``muc_joint`` does better.
+    since the sum ignores that duels are correlated; duplicates are asked.  ``muc_joint`` does better.
     """
 
     key, title = "muc", "Maximally Uncertain Challenge"

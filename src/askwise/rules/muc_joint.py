@@ -20,13 +20,14 @@ class JointMaximallyUncertainChallenge(Rule):
         C_{ij} = \rho_{ij} \sqrt{V_i V_j}
 
     where :math:`V_i` is the epistemic variance of the duel of :math:`x_i` with the champion :math:`x_1`,
-    and :math:`\rho_{ij}` the correlation of :math:`f(x_i) - f(x_1)` and :math:`f(x_j) - f(x_1)`.  It is
-    the information about rates with covariance C observed with noise of variance 0.01, divided among the
-    :math:`m - 1` duels of each member.  That is less noise than an answer has (1/4), so that repeating a
-    duel is worth little: with 1/4, a third of a batch of 25 were duplicates.  For a duel the query is that
-    of ``muc``.  Information that two members share counts once, so duplicates are rare; they are asked.
-    Unlike ``muc`` it ignores the duels between challengers: that of two bad points may be uncertain, too, but
-    does not help to find the best one.
+    and :math:`\rho_{ij}` the correlation of :math:`f(x_i) - f(x_1)` and :math:`f(x_j) - f(x_1)`.  The
+    score is the information about rates with covariance C observed with noise of variance 0.01, divided
+    among the :math:`m - 1` duels of each member.  That is less noise than an answer has (1/4), so that
+    repeating a duel is worth little: with 1/4, a third of a batch of 25 were duplicates.  For a duel the
+    query is that of ``muc``.  Information that two members share counts once, so duplicates are rare; they
+    are asked.
+    Unlike ``muc`` it ignores the duels between challengers: a duel of two bad points may be uncertain, too,
+    but does not help to find the best one.
     """
 
     key, title = "muc_joint", "Joint Maximally Uncertain Challenge"

@@ -50,7 +50,7 @@ class Search:
 
     @classmethod
     def around(cls, belief: Belief, source: Generators, domain: Domain | None = None) -> "Search":
-        """A search that starts from the best queried points, too."""
+        """A search that also starts from the best queried points."""
         data, points = belief.data, belief.data.points
         lanes, d = data.lanes, points.shape[-1]
         if data.n == 0:
@@ -146,14 +146,14 @@ class Search:
         return self.warm.shape[-1] if self.domain is None else self.domain.dimensions
 
     def _snapped_except_choices(self, points: Tensor, others: Tensor) -> Tensor:
-        """Settings near these points, with the choices of ``others``: a corner has several in a tie."""
+        """Settings near these points, but with the choices of ``others``, since several tie at a corner."""
         if self.domain is None:
             return points
         return self.domain.snapped(torch.where(self.domain.one_hot, others, points))
 
     def _best_point(self, score: Scored, draws: tuple[int, ...]) -> Tensor:
         d, dimensions = self.warm.shape[-1], self._dimensions
-        # a draw of f has many more local maxima than posterior moments, the more so in high dimension
+        # a draw of f has many more local maxima than posterior moments, especially in high dimension
         factor = _DRAW_FACTORS[dimensions > _LOW_DIMENSION] if draws else 1
         shape, count = (*draws, *self.lanes), factor * _CANDIDATES * (1 + dimensions)
         if self.domain is None:

@@ -128,7 +128,7 @@ def narrowed(domain: Domain, weights: Float[Tensor, "c d"], limits: Float[Tensor
 def _solved(domain: Domain) -> Domain | None:
     """The domain with an anchor found by linear programming; None if nothing is feasible."""
     width = domain.high - domain.low
-    # the solver wants whole numbers of steps; the others as shares of their range
+    # for the solver: whole numbers of steps; other coordinates as shares of their range
     whole, step = domain.stepped, torch.where(domain.stepped, domain.step, 1.0)
     start = torch.where(whole, (domain.low / step).round(), 0.0)
     scale = torch.where(whole, (width / step).round(), 1.0)

@@ -23,13 +23,13 @@ _STALLED = 1e-14  # relative change of a value below which a projection has stal
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """Natural values of places between 0 and 1."""
+    """Maps places between 0 and 1 to natural values, and back."""
 
     low: Float[Tensor, "*c"]
     high: Float[Tensor, "*c"]
     """Natural bounds; 0 and 1 for one-hot coordinates."""
     log: Bool[Tensor, "*c"]
-    """Whether ratios count, not differences."""
+    """Whether the scale is logarithmic."""
     step: Float[Tensor, "*c"]
     """Natural distance between neighbouring values; zero where every value is allowed."""
 
@@ -40,20 +40,21 @@ class Scale:
 
     @functools.cached_property
     def _grid(self) -> Float[Tensor, "*c"]:
-        """The step, and one where there is none."""
+        """The step, or one where there is none."""
         return torch.where(self.stepped, self.step, 1.0)
 
     def on_grid(self, place: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
         """Value ``low + k * step`` of a place, both ends included.
 
-        All values have equal shares of the unit interval; with ``log``, the places to which they are nearest.
+        All values have equal shares of the unit interval; with ``log``, each has the places whose value is
+        nearest to it.
         """
         low, step = self.low, self._grid
         steps = ((self.high - low) / step).round()
         cell = torch.where(steps < _EQUAL_CELLS, (place * (steps + 1)).floor(), (place * steps).round())
         value = low + cell * step
         if self.log.any():
-            rest = low.remainder(step)  # of the lowest value: the others have it too
+            rest = low.remainder(step)  # of the lowest value; all others have the same
             nearest = rest + ((self.by_ratio(place) - rest) / step).round() * step
             value = torch.where(self.log, nearest, value)
         return value.clamp(low, self.high)

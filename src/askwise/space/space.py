@@ -52,7 +52,7 @@ class Space:
         known = {name: None if kind.width else kind.natural([]) for name, kind in numbers.items()}
         for text in constraints:
             if not isinstance(text, str):
-                raise WrongType("constraint", "be a text", repr(text), "Write 'gain + bands <= 12', say.")
+                raise WrongType("constraint", "be text", repr(text), "Write 'gain + bands <= 12', say.")
         narrow = Space(**self.parameters)
         narrow.constraints = (*self.constraints, *(text.strip() for text in constraints))
         more = [half for text in constraints for half in parsed(text, known)]  # type: ignore[arg-type]
@@ -148,7 +148,7 @@ class Space:
         return hash(self._key)
 
     def __repr__(self) -> str:
-        """As it is written in Python."""
+        """The Python expression that creates it."""
         items = self.parameters.items()
         if all(name.isidentifier() and not keyword.iskeyword(name) for name in self.parameters):
             inner = ", ".join(f"{name}={parameter!r}" for name, parameter in items)

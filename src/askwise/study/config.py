@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # what needs torch is imported when a study is read
 
 @dataclass(frozen=True)
 class Config:
-    """What a file says of a study; what it leaves out is None, or the default."""
+    """The content of a study file; settings that it leaves out are None or the default."""
 
     name: str
     space: "askwise.space.Space"
@@ -33,7 +33,7 @@ class Config:
     expires: float | int | None = None
     storage: str | None = None
     imports: tuple[str, ...] = ()
-    """Modules of the user's own to import first."""
+    """The user's own modules, to be imported first."""
 
     def plan(self, **instead: Any) -> "askwise.study.plan.Plan":
         """The plan of the study, with some settings changed."""
@@ -80,7 +80,7 @@ def load(source: str | Path) -> Config:
 
 def _content(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+        return path.read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
     except FileNotFoundError:
         got = f"{str(path)!r}, where there is none"
         raise NotFound("study file", "exist", got, "Create it, or give another path.") from None
@@ -102,7 +102,7 @@ def _is(what: str, example: str, fits: Callable[[Any], bool]) -> Check:
 
 
 def _of(*kinds: type) -> Callable[[Any], bool]:
-    """Whether a value is of one of these types; true and false are no numbers."""
+    """Whether a value is of one of these types; true and false are not numbers."""
     return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
@@ -170,7 +170,7 @@ def template(feedback: str = "duel") -> str:
 
 
 _TEMPLATE = """\
-# What is studied, and how.  What is commented out shows the default, or an example.
+# What is studied, and how.  Settings that are commented out show the default or an example.
 
 [study]
 name = "my study"
@@ -184,24 +184,24 @@ feedback = "{feedback}"
 # Where answers are kept.  Without it they are kept in memory, and lost at the end.
 storage = "sqlite:///study.db"
 
-# How questions are chosen, and how many of the first ones at random.
+# The rule that chooses questions, and the number of space-filling questions before it takes over.
 # rule = "{kind.rule}"
 # initial = {kind.initial}
 
 # Equal seeds and equal answers give equal questions.
 # seed = 0
 
-# How smooth the answers are in the parameters: "se" is smoother, "matern32" rougher.
+# How smoothly the answers depend on the parameters: "se" is smoother, "matern32" rougher.
 # kernel = "matern52"
 
 # Seconds after which a question without an answer may be asked again.
 # expires = 3600
 
-# Sums of parameters in natural units, compared by <= or >=.
+# Linear constraints on the parameters, in natural units, with <= or >=.
 # constraints = ["gain + 2 * bands <= 40"]
 
 
-# Modules of your own that define rules, kernels or kinds of parameters, beside this file or installed.
+# Your own modules that define rules, kernels or kinds of parameters, next to this file or installed.
 # import = []
 
 
@@ -217,9 +217,9 @@ unit = "dB"  # shown beside the value
 type = "real"
 low = 100
 high = 10000
-log = true  # its ratios count, not its differences
+log = true  # ratios matter, not differences
 unit = "Hz"
-# step = 10  # only 100, 110, 120, ... as the device takes them
+# step = 10  # only 100, 110, 120, ..., if the device takes no others
 
 [space.bands]
 type = "integer"
@@ -232,7 +232,7 @@ values = ["soft", "hard"]  # texts, numbers, true or false, without an order
 
 # [space.window]
 # type = "ordinal"
-# values = [128, 256, 512, 1024]  # in order, which the model knows
+# values = [128, 256, 512, 1024]  # in order; the model uses it
 
 # [space.rate]
 # type = "fixed"  # always the same

@@ -1,4 +1,4 @@
-"""What a study is created with: checked once, written as JSON, never changed."""
+"""The settings of a study: checked once, stored as JSON, never changed."""
 
 import math
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _ONE_HOT_LENGTH = 1.2  # lengthscale at which two values of a choice share about
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The settings of a study."""
+    """The checked settings of a study."""
 
     space: Space
     feedback: str
@@ -46,7 +46,7 @@ class Plan:
         initial: object = None,
         expires: object = None,
     ) -> "Plan":
-        """A plan from what was given, or a refusal that says what is wrong with it."""
+        """A plan with these settings; refuses invalid ones."""
         if not isinstance(space, Space):
             raise WrongType("space", "be a Space", repr(space), "Write Space(gain=Real(0, 10)), say.")
         kind = feedback_of(feedback)
@@ -84,7 +84,7 @@ class Plan:
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> "Plan":
-        """The plan that was written so."""
+        """The plan that :meth:`to_dict` wrote."""
         given = dict(settings)
         homes = given.pop("imports", [])
         if isinstance(given["kernel"], Mapping):
@@ -100,7 +100,7 @@ class Plan:
             raise NotFound(error.what, error.expected, error.got, advice) from None
 
     def expected_kernel(self) -> Kernel:
-        """The kernel to expect of this space, with priors on its parameters."""
+        """The kernel that is expected for this space, with priors on its parameters."""
         assert isinstance(self.kernel, str)
         names = self.space.owners
         length = model.expected_length(len(set(names)))
@@ -144,15 +144,17 @@ def _whole(name: str, value: object, lowest: int | None) -> int:
 def _checked_seconds(value: Any) -> float | int | None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is not None and not (number and 0 < value < math.inf):
-        raise Refused("expires", "be a positive number of seconds", repr(value), "Leave it out to wait.")
+        raise Refused(
+            "expires", "be a positive number of seconds", repr(value), "Leave it out to wait for ever."
+        )
     return value
 
 
 def _spelled(given: Kernel) -> dict[str, Any]:
-    """A kernel of the three that are built in, as JSON."""
+    """One of the three built-in kernels, as JSON."""
     prior = model.covariance(given)
     if not isinstance(prior, model.Stationary) or given.batch_shape:
-        expected = "be a name or of the kind that askwise.kernel makes, to be stored"
+        expected = "be a name or a kernel made by askwise.kernel, to be stored"
         raise Refused("kernel", expected, repr(given), "Use one of these, or keep the study in memory.")
     length, variance = prior.lengthscale.flatten().tolist(), prior.outputscale.item()
     return {"name": prior.name, "lengthscale": length, "outputscale": variance}

@@ -1,7 +1,7 @@
 """The next query of a study, as a function of everything it depends on.
 
-So an interrupted study goes on as if nothing had happened, a query can be computed before the previous answer
-arrives, and a record can be checked question by question.
+So an interrupted study continues as if nothing had happened, a query can be computed before the previous
+answer arrives, and a record can be checked question by question.
 """
 
 import functools
@@ -34,11 +34,11 @@ from askwise.storage import Event
 from askwise.study.plan import Plan, no_answers
 from askwise.study.state import Answered, State, as_text
 
-# answers that a pending query counts for, until the next one differs from it
+# number of answers that a pending query counts as; raised until the next query differs from it
 _WEIGHTS = (1.0, 4.0, 16.0, 64.0)
 _SAME = 1e-3  # queries closer than this in every coordinate are the same
 _BLOCKS = 64  # blocks of Sobol points in which to look for feasible ones
-_SPARE = 64  # settings to choose from where one would repeat
+_SPARE = 64  # further settings, to replace duplicates
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Situation:
 class Model:
     """The posterior given answers: a pure function of these and of the plan, with a cache.
 
-    A kernel is learned from the first answers only, as many as the refit schedule says: so most queries do
-    not have to wait for that, and none depends on what this process was asked before.
+    The kernel is learned from the first answers only, as many as the refit schedule says: so most queries
+    do not wait for a refit, and no query depends on what this process computed before.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -81,7 +81,7 @@ class Model:
         return data.with_margin(margin) if data.has_ties and margin > 0 else data, prior
 
     def is_ready(self, answers: tuple[Answered, ...]) -> bool:
-        """Whether there is something to model."""
+        """Whether the answers suffice for a model: yes/no answers must have both outcomes."""
         return bool(answers) and self.plan.kind.has_both_outcomes(self.data(answers))
 
     def points(self, settings: Sequence[Setting]) -> Float[Tensor, "m d"]:
@@ -89,7 +89,7 @@ class Model:
         return torch.stack([self.plan.space.unit(setting) for setting in settings])
 
     def _data(self, answers: tuple[Answered, ...]) -> Data:
-        """The answers as rows; those of one kind in a row together, since adding data is slow."""
+        """The answers as rows; consecutive ones of the same kind together, since adding data is slow."""
         data = no_answers(self.plan.space.d)
         for _, run in groupby(
             answers, key=lambda one: (type(one.answer), len(one.options), one.answer.shape)
@@ -124,7 +124,7 @@ def next_question(model: Model, situation: Situation) -> tuple[list[dict[str, An
 
 @dataclass(frozen=True)
 class Replayed:
-    """A question of the record beside the one that follows from the record."""
+    """A recorded question, and the same question derived again from the record."""
 
     id: int
     asked: list[dict[str, Any]]
@@ -167,7 +167,7 @@ def _query(model: Model, situation: Situation) -> Float[Tensor, "m d"]:
 
 
 def _pending_rows(queries: Sequence[Float[Tensor, "m d"]]) -> Data:
-    """Rows that answers to pending queries will be about: each setting, or the first against each other."""
+    """Rows of the answers to pending queries: each setting, or the first against each of the others."""
     if len(queries[0]) == 1:
         return Data.binary(torch.cat(list(queries)), torch.ones(len(queries)))
     duels = [torch.stack([points[0], other]) for points in queries for other in points[1:]]

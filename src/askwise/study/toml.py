@@ -20,7 +20,7 @@ class Tables:
 
     @classmethod
     def read(cls, text: str) -> "Tables":
-        """The tables of a text, or a refusal that names the line on which it is no TOML."""
+        """The tables of a text; a refusal names the line that is not valid TOML."""
         try:
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -39,7 +39,7 @@ class Tables:
 
     @contextmanager
     def placing(self, *path: str) -> Iterator[None]:
-        """Refusals in here name the line of the key that they are about, or of this path."""
+        """Refusals inside the block name the line of the key that they are about, or of this path."""
         try:
             yield
         except Refused as error:
@@ -58,7 +58,7 @@ class Tables:
         return dict(found)
 
     def check_known(self, path: tuple[str, ...], key: str, known: Iterable[str]) -> None:
-        """Refuse a key that means nothing, and suggest the one that was meant."""
+        """Refuse an unknown key, and suggest a similar one."""
         if key in known:
             return
         close = difflib.get_close_matches(key, known, 1, 0.5)

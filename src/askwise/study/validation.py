@@ -20,9 +20,9 @@ def check_participant(participant: object) -> None:
 
 
 def checked_reason(reason: object) -> str | None:
-    """Why something was changed, if given."""
+    """The reason for a change, if given."""
     if reason is not None and type(reason) is not str:
-        raise WrongType("reason", "be a text", repr(reason), "Leave it out if there is none.")
+        raise WrongType("reason", "be text", repr(reason), "Leave it out if there is none.")
     return reason
 
 
@@ -38,7 +38,9 @@ def checked_time(seconds: Any) -> float | None:
 def checked_context(space: Space, context: object) -> dict[str, Any] | None:
     """Values of the context parameters, as plain types."""
     if context is not None and not isinstance(context, Mapping):
-        raise WrongType("context", "be a dictionary of parameters", repr(context), "Give each a value.")
+        raise WrongType(
+            "context", "be a dictionary of parameters", repr(context), "Give each context parameter a value."
+        )
     space.domain(context)
     if not context:
         return None
@@ -49,13 +51,13 @@ def checked_context(space: Space, context: object) -> dict[str, Any] | None:
 def checked_reference(space: Space, reference: object, context: Setting | None) -> Float[Tensor, " d"]:
     """The point of a setting to compare with."""
     if not isinstance(reference, Mapping):
-        advice = "Give one for each of them."
+        advice = "Give each parameter a value."
         raise WrongType("reference", "be a dictionary of parameters", repr(reference), advice)
     return space.unit({**(context or {}), **reference})
 
 
 def checked_options(space: Space, size: int, options: Any) -> list[dict[str, Any]]:
-    """As many settings as a question is about."""
+    """The settings of a question, as plain types; refuses a wrong number of them."""
     settings = isinstance(options, Sequence) and all(isinstance(option, Mapping) for option in options)
     if not settings or len(options) != size:
         expected = f"be {size}, as many as this study asks about"

@@ -1,4 +1,4 @@
-"""What a rule must do, whatever it asks."""
+"""The contract of rules, as tests."""
 
 import itertools
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ from askwise.study import Study, YesNo
 
 _SIZES = {Asks.BINARY: 1, Asks.DUEL: 2, Asks.BATCH: 3}
 _KERNEL = kernel("se", 0.4, 2.0)
-_CLOSE = 1e-5  # to which lanes together equal lanes alone
+_CLOSE = 1e-5  # tolerance between lanes computed together and alone
 
 
 class RuleContract:
-    """What a rule must do; override the fixture ``rule``."""
+    """Tests of what a rule must do; override the fixture ``rule``."""
 
     @pytest.fixture
     def rule(self) -> Rule:
@@ -35,7 +35,7 @@ class RuleContract:
         return [_SIZES[asks] for asks in sorted(rule.asks)]
 
     def test_it_says_what_it_is(self, rule: Rule) -> None:
-        """Its spelling reads back, and the docs have something to show."""
+        """Its text is parsed back to it, and the docs have something to show."""
         assert parse(str(rule)) == rule
         assert rule.asks <= set(Asks)
         assert rule.asks
@@ -53,7 +53,7 @@ class RuleContract:
         for m, data in itertools.product(self.sizes(rule), _degenerate()):
             _assert_query(_asked(rule, m, data), tuple(data.lanes), m, 2)
 
-    def test_without_answers_it_asks_or_refuses_in_words(self, rule: Rule) -> None:
+    def test_without_answers_it_asks_or_refuses_with_a_message(self, rule: Rule) -> None:
         """A rule may need answers to start from."""
         for m, lanes in itertools.product(self.sizes(rule), ((), (2,))):
             nothing = Data.binary(torch.zeros(*lanes, 0, 2), torch.zeros(*lanes, 0))
@@ -65,7 +65,7 @@ class RuleContract:
         for m in self.sizes(rule):
             assert torch.equal(_asked(rule, m, _mixed(), 5), _asked(rule, m, _mixed(), 5))
 
-    def test_lanes_together_are_asked_what_they_are_asked_alone(self, rule: Rule) -> None:
+    def test_lanes_together_get_the_queries_they_get_alone(self, rule: Rule) -> None:
         """Up to rounding, and up to the order of members that the score does not tell apart."""
         data = _mixed((2,))
         for m in self.sizes(rule):

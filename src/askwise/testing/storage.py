@@ -1,4 +1,4 @@
-"""What a storage must do, whatever it is made of."""
+"""The contract of storages, as tests."""
 
 import json
 import re
@@ -38,7 +38,7 @@ _NO_EVENTS: list[tuple[Any, Any, Any, str]] = [
 
 
 class RecordContract:
-    """What a record must do; override the fixture ``record``."""
+    """Tests of what a record must do; override the fixture ``record``."""
 
     @pytest.fixture
     def record(self) -> Record:
@@ -71,7 +71,7 @@ class RecordContract:
         assert record.events()[0].body == {"points": [1]}
 
     def test_a_record_that_moved_on_refuses_the_event(self, record: Record) -> None:
-        """By a Conflict if there are later events; else the record is not the one that was read."""
+        """With a Conflict if there are later events, otherwise because it is not the record that was read."""
         record.append("asked", 0, {}, expected=0)
         before = record.events()
         with pytest.raises(Conflict, match=r"expected must be the number of the last event, 1; got 0. Read"):
@@ -113,7 +113,7 @@ class RecordContract:
     def test_impossible_events_are_refused(
         self, record: Record, kind: Any, question: Any, at: Any, message: str
     ) -> None:
-        """An unknown kind, a question without a number, a time that is none."""
+        """An unknown kind, an invalid number of a question, an invalid time."""
         with pytest.raises(Refused, match=message):
             record.append(kind, question, {}, expected=0, at=at)
         assert record.events() == []
@@ -131,7 +131,7 @@ class RecordContract:
 
 
 class StorageContract(RecordContract):
-    """What a storage must do; override the fixture ``address``."""
+    """Tests of what a storage must do; override the fixture ``address``."""
 
     @pytest.fixture
     def address(self) -> str:
@@ -164,7 +164,7 @@ class StorageContract(RecordContract):
         assert again.events() == [event]
         assert opened(address, "coffee", None).events() == [event]
 
-    def test_studies_of_one_storage_do_not_meet(self, address: str, opened: Opened) -> None:
+    def test_studies_of_one_storage_are_independent(self, address: str, opened: Opened) -> None:
         """Each has its own events."""
         records = opened(address, "b", {}), opened(address, "a", {})
         for record in records:
@@ -175,7 +175,7 @@ class StorageContract(RecordContract):
     def test_a_missing_study_is_refused_with_the_names_of_the_others(
         self, address: str, opened: Opened
     ) -> None:
-        """And nothing is made by looking for it."""
+        """And looking for it creates nothing."""
         for name, there in (("b", "none"), ("a", "'b'"), ("d", "'a', 'b'")):
             refusal = rf"^name must be a study in .*; got 'c'. Studies there: {there}\."
             with pytest.raises(StudyNotFound, match=refusal):
@@ -202,7 +202,7 @@ class StorageContract(RecordContract):
         assert first.events(after=1) == [answer]
 
     def test_events_can_be_read_while_others_write(self, address: str, opened: Opened) -> None:
-        """What is read is always a beginning of what is written."""
+        """What is read is always a prefix of what is written."""
         writer, reader = opened(address, "coffee", {}), opened(address, "coffee", {})
 
         def write() -> None:

@@ -19,7 +19,7 @@ class PowerOfTwo(Parameter):
     kind = "power_of_two"
 
     def __post_init__(self):
-        """Refuse bounds that are no powers of two."""
+        """Refuse bounds that are not powers of two."""
         for name in ("low", "high"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1 or value & (value - 1):
@@ -29,7 +29,7 @@ class PowerOfTwo(Parameter):
 
     @property
     def coordinates(self):
-        """One: the exponent, in steps of one."""
+        """One coordinate: the exponent, in steps of one."""
         return (Coordinate(math.log2(self.low), math.log2(self.high), step=1.0),)
 
     @property
@@ -37,7 +37,7 @@ class PowerOfTwo(Parameter):
         return range(int(math.log2(self.low)), int(math.log2(self.high)) + 1)
 
     def natural(self, places):
-        """All powers have equal shares of the unit interval."""
+        """The power at a place; all have equal shares of the unit interval."""
         count = len(self._exponents)
         return 2 ** self._exponents[min(int(places[0] * count), count - 1)]
 
@@ -56,7 +56,7 @@ class PowerOfTwo(Parameter):
 
     @property
     def range_text(self):
-        """From the lowest to the highest."""
+        """The lowest and the highest value."""
         return f"{self.low} to {self.high}"
 
     def read(self, text):

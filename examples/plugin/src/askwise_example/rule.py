@@ -7,7 +7,7 @@ from askwise.rules import Asks, Rule, challenge
 
 @dataclass(frozen=True)
 class VarianceChallenge(Rule):
-    r"""Pit the champion against the point whose difference to it is least known.
+    r"""Pit the champion against the point whose difference from it is most uncertain.
 
     .. math:: x_1 = \arg\max_x \mu_f(x), \qquad x_2 = \arg\max_x \mathbb V[f(x) - f(x_1)]
 

@@ -25,7 +25,9 @@ def write(directories: Sequence[Path], out: Path, findings: Path | None = None) 
         findings: Markdown to insert after the introduction.
     """
     if findings is not None and not findings.is_file():
-        raise Refused("findings", "be a file of Markdown", f"{findings}, which is none", "Check its name.")
+        raise Refused(
+            "findings", "be a file of Markdown", f"{findings}, which is not a file", "Check its name."
+        )
     runs = _analyses(directories)
     page = Page(out)
     introduction.add(page, runs)

@@ -29,7 +29,7 @@ class Variant:
 
     rule: str
     value: float | int
-    """Of beta, or of m."""
+    """The value of beta, or of m."""
     default: bool
     final: Interval
     average: Interval

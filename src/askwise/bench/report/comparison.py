@@ -23,7 +23,7 @@ _SCORES = {"value": "Mean score", "probability": "Mean score (the probability of
 
 @dataclass(frozen=True)
 class Scenario:
-    """A kind of query, and the two experiments about it."""
+    """A kind of query, and the two experiments with it."""
 
     key: str
     title: str
@@ -33,7 +33,7 @@ class Scenario:
 
     @property
     def experiments(self) -> dict[str, str]:
-        """Their names, by what they follow."""
+        """The names of the two experiments: as the authors ran it, and as their paper describes it."""
         return {"as run": f"{self.key}-as-run", "as written": self.key}
 
 

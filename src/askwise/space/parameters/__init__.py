@@ -1,8 +1,8 @@
-"""Kinds of parameters, one a file: everything about a kind is in its class.
+"""Kinds of parameters, one per file.
 
-The unit mapping, the coordinates that the search sees, JSON and TOML, how a value is read, shown and drawn.
-Dropping in a file is all it takes to add one; another package may add one through the entry point
-``askwise.parameters``.
+The class of a kind defines everything about it: the mapping to the unit cube, the coordinates that the search
+sees, JSON and TOML, how values are read, shown and drawn.  A new file here adds a kind; another package adds
+one through the entry point ``askwise.parameters``.
 """
 
 from importlib import import_module

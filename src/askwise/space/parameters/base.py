@@ -1,4 +1,4 @@
-"""What every kind of parameter can do."""
+"""The base class of parameters, and what their kinds share."""
 
 import math
 import numbers
@@ -23,7 +23,7 @@ Setting = Mapping[str, Any]
 KINDS: "dict[str, type[Parameter]]" = {}
 """Every kind of parameter by its name in TOML and JSON."""
 FEW = 20
-"""Values that a figure shows one by one."""
+"""Number of values up to which a figure shows them one by one."""
 _DIGITS = 4
 
 
@@ -37,7 +37,7 @@ class Coordinate:
     step: float = 0.0
 
     def rounded(self, place: float | int) -> float:
-        """The value on the grid to which a place belongs."""
+        """The value on the grid at a place."""
         return float(self.scale.on_grid(_f64(place)))
 
     def placed(self, value: float | int) -> float:
@@ -46,7 +46,7 @@ class Coordinate:
 
     @property
     def scale(self) -> Scale:
-        """The same as tensors."""
+        """The range, scale and step as tensors."""
         return Scale(_f64(self.low), _f64(self.high), torch.tensor(self.log), _f64(self.step))
 
 
@@ -62,11 +62,11 @@ class Axis:
     limits: tuple[float, float]
     log: bool = False
     whole: bool = False
-    """Whether only whole numbers are worth a tick."""
+    """Whether only whole numbers get ticks."""
     discrete: bool = False
     """Whether each value is drawn by itself, not as part of a curve."""
     names: Sequence[str] = ()
-    """Labels of the values, where these are not positions themselves."""
+    """Labels of the values, if these are not numbers on the axis."""
 
 
 class Parameter(ABC):
@@ -106,16 +106,16 @@ class Parameter(ABC):
 
     @abstractmethod
     def axis(self, count: int, cells: bool) -> Axis:
-        """About ``count`` values; of a continuous parameter from end to end, or the middles of ``cells``."""
+        """About ``count`` values: if continuous, from end to end or (``cells``) the centres of cells."""
 
     @property
     @abstractmethod
     def range_text(self) -> str:
-        """The values that it may take, in words."""
+        """The values it may take, as text."""
 
     @abstractmethod
     def read(self, text: str) -> Value:
-        """The value that a text stands for; :meth:`places` says whether it is allowed."""
+        """The value in a text; :meth:`places` checks whether it is allowed."""
 
     @property
     def width(self) -> int:
@@ -129,7 +129,7 @@ class Parameter(ABC):
 
     @property
     def kind_text(self) -> str:
-        """The kind in words."""
+        """The kind as text."""
         log = any(one.log for one in self.coordinates)
         return self.kind + ", log" * log + ", context" * self.context
 
@@ -142,7 +142,7 @@ class Parameter(ABC):
         return f"{readable(value)} {self.unit}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON: the kind, and all fields that are not the default."""
+        """The parameter as JSON: the kind, and all fields that differ from their defaults."""
         found: dict[str, Any] = {"type": self.kind}
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
@@ -174,7 +174,7 @@ class Parameter(ABC):
         return KINDS[name]
 
     def __repr__(self) -> str:
-        """As it is written in Python."""
+        """The Python expression that creates it."""
         required = [field.name for field in fields(self) if field.default is MISSING]  # type: ignore[arg-type]
         _, *given = self.to_dict().items()
         words = [repr(value) if name in required else f"{name}={value!r}" for name, value in given]
@@ -202,7 +202,7 @@ def readable(value: object) -> str:
 
 
 def plain(name: str, value: object, largest: float | int = sys.float_info.max) -> Value:
-    """Text, a truth value or a finite number, as Python's own type."""
+    """Text, a boolean or a finite number, as a built-in type."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -216,14 +216,14 @@ def plain(name: str, value: object, largest: float | int = sys.float_info.max) -
 
 
 def is_same(one: object, other: Value) -> bool:
-    """Equal, where a truth value is not a number; a number may be written as whole or not, as in JSON."""
+    """Whether two values are equal; a boolean is not a number, but 1 is 1.0, as in JSON."""
     if not isinstance(one, str | numbers.Real):  # an array would be compared element by element
         return False
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
 def check_flags(parameter: Parameter, *names: str) -> None:
-    """Refuse flags that are not true or false, and a unit that is no text."""
+    """Refuse flags that are not true or false, and a unit that is not text."""
     for name in names:
         value = getattr(parameter, name)
         if not isinstance(value, bool):

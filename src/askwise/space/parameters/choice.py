@@ -10,9 +10,9 @@ from askwise.space.parameters.listed import Listed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Choice(Listed):
-    """One of several values without an order: each has a coordinate that is one where it is chosen.
+    """One of several values without an order, with a one-hot encoding.
 
-    So all of them are equally far from each other.  ``True`` and ``1`` are two values.
+    So all values are equally far from each other.  ``True`` and ``1`` are two values.
     """
 
     values: Sequence[Any]
@@ -23,7 +23,7 @@ class Choice(Listed):
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
-        """One for each value."""
+        """One coordinate for each value."""
         return (Coordinate(),) * len(self.values)
 
     def natural(self, places: Sequence[float | int]) -> Value:
@@ -31,6 +31,6 @@ class Choice(Listed):
         return self.values[max(range(self.width), key=lambda index: places[index])]
 
     def places(self, value: Value) -> list[float]:
-        """One for this value, zero for the others."""
+        """A one for this value and zeros for the others."""
         chosen = self._index(value)
         return [float(index == chosen) for index in range(len(self.values))]

@@ -10,29 +10,29 @@ from askwise.space.parameters.listed import Listed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fixed(Listed):
-    """A parameter that is always the same, and takes no coordinate."""
+    """A parameter with a constant value and no coordinates."""
 
     value: Value
 
     kind = "fixed"
 
     def __post_init__(self) -> None:
-        """Refuse a value that cannot be written down."""
+        """Refuse a value that is not text, a boolean or a finite number."""
         object.__setattr__(self, "value", plain("value", self.value))
         object.__setattr__(self, "values", [self.value])
         object.__setattr__(self, "numeric", not isinstance(self.value, str | bool))
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
-        """None."""
+        """No coordinates, since the value does not vary."""
         return ()
 
     def natural(self, places: Sequence[float | int]) -> Value:
-        """The value."""
+        """The fixed value."""
         return self.value
 
     def places(self, value: Value) -> list[float]:
-        """Nothing, if it is the value."""
+        """An empty list; refuses any other value."""
         if not is_same(value, self.value):
             raise Refused("value", f"be {self.value!r}, which is fixed", repr(value), "Leave it out.")
         return []

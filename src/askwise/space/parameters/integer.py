@@ -10,10 +10,10 @@ from askwise.space.parameters.number import Number
 
 @dataclass(frozen=True, repr=False)
 class Integer(Number):
-    """A whole number from ``low`` to ``high``; with ``log`` its ratios count, not its differences.
+    """A whole number from ``low`` to ``high``, on a logarithmic scale if ``log``.
 
-    All whole numbers have equal shares of the unit interval; with ``log``, the places from which they
-    are the nearest by value.
+    All whole numbers have equal shares of the unit interval; with ``log``, each has the places whose value
+    is nearest to it.
     """
 
     low: int
@@ -21,7 +21,7 @@ class Integer(Number):
 
     kind = "integer"
     whole = True
-    largest = 10**12  # whole numbers up to it are found again from their logarithms in float64
+    largest = 10**12  # up to this, whole numbers are recovered from their logarithms in float64
 
     def __post_init__(self) -> None:
         """Refuse bounds that are not whole."""
@@ -34,11 +34,11 @@ class Integer(Number):
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
-        """One, in steps of one."""
+        """One coordinate, in steps of one."""
         return (Coordinate(self.low, self.high, self.log, 1.0),)
 
     def natural(self, places: Sequence[float | int]) -> int:
-        """The whole number to which a place belongs."""
+        """The whole number at a place."""
         return int(self.coordinates[0].rounded(places[0]))
 
     def places(self, value: Value) -> list[float]:

@@ -1,4 +1,4 @@
-"""What parameters have in common whose values are listed."""
+"""The base class of parameters with a list of values."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,12 +8,12 @@ from askwise.space.parameters.base import FEW, Axis, Parameter, Value, is_same, 
 
 
 class Listed(Parameter):
-    """One of several values; ``True`` and ``1`` are two of them."""
+    """One of several values; ``True`` and ``1`` are different values."""
 
     values: Sequence[Any]
 
     def __post_init__(self) -> None:
-        """Refuse fewer than two values, equal ones, and those that cannot be written down."""
+        """Refuse fewer than two values, duplicates, and other types than text, booleans and numbers."""
         if isinstance(self.values, str) or not isinstance(self.values, Sequence):
             raise WrongType("values", "be a list", repr(self.values), "Write ['a', 'b'], say.")
         found = tuple(plain("values", value) for value in self.values)
@@ -41,11 +41,11 @@ class Listed(Parameter):
         return ", ".join(map(str, self.values))
 
     def read(self, text: str) -> Value:
-        """The value that is written like this; truth values may be in lower case."""
+        """The value with this text; booleans may be in lower case."""
         found = [value for value in self.values if _written(value) == _written(text)]
         if len(found) != 1:
             known = ", ".join(map(str, self.values))
-            raise Refused("value", f"be one of {known}", repr(text), "Write it as it stands there.")
+            raise Refused("value", f"be one of {known}", repr(text), "Write it as listed.")
         return found[0]
 
     def _index(self, value: object) -> int:

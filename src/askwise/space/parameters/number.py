@@ -1,4 +1,4 @@
-"""What parameters have in common that are numbers."""
+"""The base class of numeric parameters."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -7,12 +7,12 @@ from typing import ClassVar
 from askwise.errors import Refused, WrongType
 from askwise.space.parameters.base import FEW, Axis, Parameter, check_flags, plain, readable
 
-_ALL = 41  # values that a figure shows at all
+_ALL = 41  # maximum number of values in a figure
 
 
 @dataclass(frozen=True, repr=False)
 class Number(Parameter):
-    """A number from ``low`` to ``high``; with ``log`` its ratios count, not its differences."""
+    """A number from ``low`` to ``high``, on a logarithmic scale if ``log``."""
 
     low: float | int
     high: float | int
@@ -22,19 +22,19 @@ class Number(Parameter):
 
     numeric = True
     whole: ClassVar[bool] = False
-    """Whether only whole numbers are values."""
+    """Whether only whole numbers are allowed."""
     largest: ClassVar[float]
     """Bounds are at most this far from zero."""
 
     def __post_init__(self) -> None:
-        """Make bounds plain numbers; refuse those between which there is nothing to choose."""
+        """Convert the bounds to plain numbers; refuse an empty range."""
         for name in ("low", "high"):
             value = plain(name, getattr(self, name), self.largest)
             if isinstance(value, bool | str):
                 raise WrongType(name, "be a number", repr(value), "Give one.")
             object.__setattr__(self, name, value)
         check_flags(self, "log", "context")
-        if not float(self.low) < float(self.high):  # the next whole number may be the same one in float64
+        if not float(self.low) < float(self.high):  # large whole numbers may be equal in float64
             got, advice = f"{self.low} and {self.high}", "Give the smaller one first, or use Fixed."
             raise Refused("low", "be below high", got, advice)
         if self.log and self.low <= 0:
@@ -43,11 +43,11 @@ class Number(Parameter):
 
     @property
     def range_text(self) -> str:
-        """From the lowest to the highest."""
+        """The lowest and the highest value."""
         return f"{readable(self.low)} to {readable(self.high)}"
 
     def axis(self, count: int, cells: bool) -> Axis:
-        """All values on the grid, unless there are too many to show."""
+        """All values on the grid, or some if there are too many to show."""
         (one,) = self.coordinates
         steps = round((one.high - one.low) / one.step)
         if steps < _ALL:
@@ -70,7 +70,7 @@ class Number(Parameter):
             raise Refused("value", expected, repr(text), advice) from None
 
     def _within(self, value: object) -> float | int:
-        """The value as a plain number, refused outside the bounds."""
+        """The value as a plain number; refuses values outside the bounds."""
         number = plain("value", value)
         if isinstance(number, str | bool):
             raise WrongType("value", "be a number", repr(value), "Give one.")

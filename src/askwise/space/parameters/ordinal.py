@@ -25,17 +25,17 @@ class Ordinal(Listed):
     kind = "ordinal"
 
     def __post_init__(self) -> None:
-        """Refuse values as a choice does, and flags that are none."""
+        """Refuse invalid lists of values, and flags that are not true or false."""
         super().__post_init__()
         check_flags(self, "context")
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
-        """One: the index of the value, in steps of one."""
+        """One coordinate: the index of the value, in steps of one."""
         return (Coordinate(0.0, len(self.values) - 1.0, step=1.0),)
 
     def natural(self, places: Sequence[float | int]) -> Value:
-        """The value to which a place belongs; all have equal shares."""
+        """The value at a place; all values have equal shares."""
         return self.values[int(self.coordinates[0].rounded(places[0]))]
 
     def places(self, value: Value) -> list[float]:

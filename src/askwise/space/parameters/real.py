@@ -15,10 +15,10 @@ _NEARLY = 1e-9  # of a step: values and ranges that miss the grid by less are on
 
 @dataclass(frozen=True, repr=False)
 class Real(Number):
-    """A real parameter between ``low`` and ``high``; with ``log`` its ratios count, not its differences.
+    """A real parameter between ``low`` and ``high``, on a logarithmic scale if ``log``.
 
     ``context``: given from outside with each question, not chosen.  ``unit``: shown beside the value.
-    ``step``: values are ``low``, ``low + step``, .. ``high``, as a device takes them.
+    ``step``: values are ``low``, ``low + step``, .. ``high``, for devices that take no others.
 
     >>> Real(100, 10_000, log=True, step=10).natural([0.5])
     1000.0
@@ -30,7 +30,7 @@ class Real(Number):
     largest = sys.float_info.max / 4
 
     def __post_init__(self) -> None:
-        """Refuse bounds with nothing between them, and a step that does not lead from one to the other."""
+        """Refuse an empty range, and a step that does not divide it."""
         super().__post_init__()
         if self.log and math.log(self.low) == math.log(self.high):
             got, advice = f"{self.low} and {self.high}", "Widen the range, or drop log."
@@ -43,11 +43,11 @@ class Real(Number):
             steps, on_grid = self._steps(self.high)
             if not on_grid:
                 advice = f"Make high {self._value(math.floor(steps)):g} or {self._value(math.ceil(steps)):g}."
-                raise Refused("step", f"lead from low to high in whole steps of {step}", self.high, advice)
+                raise Refused("step", f"divide the range from {self.low} to {self.high}", step, advice)
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
-        """One, continuous or in steps."""
+        """One coordinate, continuous or in steps."""
         return (Coordinate(self.low, self.high, self.log, float(self.step or 0)),)
 
     def natural(self, places: Sequence[float | int]) -> float:
@@ -72,7 +72,7 @@ class Real(Number):
             steps, on_grid = self._steps(number)
             nearest = self._value(round(steps))
             if not on_grid:
-                expected = f"be {self.low} and a whole number of steps of {self.step}"
+                expected = f"be {self.low} plus a whole number of steps of {self.step}"
                 raise Refused("value", expected, repr(value), f"The nearest is {nearest:g}.")
             return [self.coordinates[0].placed(nearest)]
         if self.log:
@@ -80,7 +80,7 @@ class Real(Number):
         return [(number - low) / (high - low)]
 
     def axis(self, count: int, cells: bool) -> Axis:
-        """Values from end to end, or in the middles of cells; with few steps each by itself."""
+        """Values from end to end, or at the centres of cells; with few steps, each by itself."""
         if self.step is not None:
             return super().axis(count, cells)
         edges = [self.natural([k / count]) for k in range(count + 1)]
@@ -90,16 +90,16 @@ class Real(Number):
 
     @property
     def range_text(self) -> str:
-        """From the lowest to the highest, and the step."""
+        """The lowest and the highest value, and the step."""
         steps = "" if self.step is None else f" in steps of {readable(self.step)}"
         return super().range_text + steps
 
     def text(self, value: Value) -> str:
-        """All digits of a value on a grid, four of any other."""
+        """The value with all digits if it is on a grid, otherwise with four."""
         return super().text(value) if self.step is None else f"{value:.12g} {self.unit}".rstrip()
 
     def _steps(self, value: float | int) -> tuple[float, bool]:
-        """How many steps above the lowest, and whether the value is on the grid."""
+        """Number of steps above the lowest value, and whether the value is on the grid."""
         assert self.step is not None
         steps = (float(value) - float(self.low)) / float(self.step)
         return steps, abs(steps - round(steps)) <= _NEARLY * max(1.0, steps)
