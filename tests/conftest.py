@@ -1,5 +1,7 @@
 """Fixtures and helpers that every test file may use."""
 
+import signal
+
 import jaxtyping
 import pytest
 import torch
@@ -10,8 +12,10 @@ settings.register_profile("fast", settings.get_profile("all"), max_examples=40)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Fewer examples of each property in the fast suite."""
+    """Fewer examples of each property in the fast suite; Ctrl-C as in a terminal."""
     settings.load_profile("fast" if config.option.markexpr == "not slow" else "all")
+    # shells start what runs in the background with Ctrl-C ignored, and so would be the programs we start
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -1029,17 +1029,17 @@ def in_terminal(words: list[str], typed: bytes, more: dict[str, str]) -> tuple[b
     if child == 0:
         os.environ.update({"TERM": "xterm-256color", **more})
         os.execv(sys.executable, [sys.executable, "-m", "askwise", *words])
-    shown, waiting = b"", [typed[k : k + 2] for k in range(0, len(typed), 2)]
+    shown, new, waiting = b"", b"", [typed[k : k + 2] for k in range(0, len(typed), 2)]
     while True:
         try:
             part = os.read(terminal, 65536)
         except OSError:
             break
-        shown += part
+        shown, new = shown + part, new + part  # a prompt may come in two parts
         if not part:
             break
-        if part.rstrip(b"\x1b[0m").endswith(b"> ") and waiting:
-            key = waiting.pop(0)
+        if new.rstrip(b"\x1b[0m").endswith(b"> ") and waiting:
+            key, new = waiting.pop(0), b""
             os.write(terminal, key.rstrip(b".") or key)
     _, status = os.waitpid(child, 0)
     os.close(terminal)
