@@ -39,6 +39,7 @@ except Exception as error:
     print(type(error).__name__)
 """
 
+
 def test_every_part_takes_and_returns_what_it_says_and_a_wrong_shape_is_found():
     program = [sys.executable, "-c", CHECKED + USES]
     done = subprocess.run(program, capture_output=True, text=True, timeout=300)

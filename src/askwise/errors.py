@@ -62,6 +62,10 @@ class Failed(Refused, OSError):
     """A file, a disk, a server or a process failed."""
 
 
+class Damaged(Failed):
+    """A record is not as it was written."""
+
+
 class Busy(Failed, TimeoutError):
     """Another program holds the storage; try again later."""
 

@@ -9,7 +9,6 @@ import re
 import resource
 import shlex
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -29,7 +28,7 @@ from askwise.cli.screen import table
 from askwise.cli.session import opened
 from askwise.cli.trials import filled, template_words
 from askwise.space import readable
-from askwise.storage import Event, Finding, open_record
+from askwise.storage import Draft, Event, Finding, open_record
 from askwise.study import Entry, Preference, State, Tie, YesNo
 
 HOUSE = re.compile(r"^[^;\n]+ must [^;\n]+; got [^\n]+\. [^\n]+$")
@@ -727,20 +726,24 @@ def test_replay_says_whether_all_questions_are_reproduced_and_which_are_not(monk
     written(more="initial = 3\n")
     answered(4)
     assert told("replay") == "all 4 questions reproduced bit for bit\n"
-    assert document("replay") == {"questions": 4, "different": []}
-    with closing(sqlite3.connect("study.db")) as database, database:
-        (body,) = database.execute("SELECT body FROM events WHERE kind = 'asked' AND question = 2").fetchone()
-        changed = json.loads(body)
-        changed["options"][0]["gain"] = 12.5
-        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            database.execute(f"DROP TRIGGER {name}")
-        database.execute(
-            "UPDATE events SET body = ? WHERE kind = 'asked' AND question = 2", (json.dumps(changed),)
-        )
+    assert document("replay") == {"questions": 4, "different": [], "other_programs": []}
+    with closing(open_record("study.db", "hall", None)) as record:
+        settings, events = record.settings, record.events()
+    Path("study.db").unlink()
+    asked = next(event for event in events if event.kind == "asked" and event.question == 2)
+    asked.body["options"][0]["gain"] = 12.5
+    events[0].body["program"] |= {"torch": "1.0", "engine": "another"}
+    with closing(open_record("study.db", "hall", settings)) as record:
+        record.append_all([Draft(e.kind, e.question, e.body, e.at) for e in events], expected=0)
     shown = told("replay", code=1)
-    assert "of 4 questions come out differently" in shown
+    assert re.search(
+        r"[12] of 4 questions come out differently, by at most 0\.\d+ of a parameter's range", shown
+    )
+    assert f"Questions 0 to 3 were asked with torch 1.0 (now {torch.__version__})." in shown
     assert "12.5 dB" in shown
-    assert 2 in [one["id"] for one in document("replay", code=1)["different"]]
+    (different, *_) = document("replay", code=1)["different"]
+    assert (different["id"], different["program"]["torch"]) == (2, "1.0")
+    assert different["distance"] > 0.001
 
 
 # export, import

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 import postgres
 from askwise import storage
-from askwise.storage import StudyNotFound, database, migrations, names, open_record, schema, sql
+from askwise.storage import Event, StudyNotFound, database, migrations, names, open_record, schema, sql
+from askwise.storage.chain import link
 from askwise.storage.record import json_text
 from askwise.testing import RecordContract, StorageContract
 
@@ -197,7 +198,7 @@ def test_the_database_itself_refuses_a_second_answer(place, opened, kind):
     record.append("asked", 0, {}, expected=0)
     record.append("answered", 0, {}, expected=1)
     with pytest.raises(Exception, match=r"(?i)unique"):
-        rows(place, f"INSERT INTO events VALUES (1, 3, '{kind}', 0, 0.0, '{{}}')")
+        rows(place, f"INSERT INTO events VALUES (1, 3, '{kind}', 0, 0.0, '{{}}', '')")
     assert len(record.events()) == 2
 
 
@@ -211,14 +212,17 @@ def test_a_study_deleted_by_somebody_else_is_not_written_to(place, opened):
 def test_events_are_read_in_order_whatever_the_order_of_their_rows(place, opened):
     scanned = "%20-cenable_indexscan%3Doff%20-cenable_bitmapscan%3Doff"  # else an index has them in order
     record = opened(place + scanned * place.startswith("postgresql"), "coffee", {})
-    rows(place, "INSERT INTO events VALUES (1, 2, 'answered', 0, 0.0, '{}'), (1, 1, 'asked', 0, 0.0, '{}')")
+    first, second = Event(1, "asked", 0, 0.0, {}), Event(2, "answered", 0, 0.0, {})
+    one = link(rows(place, "SELECT hash FROM studies")[0][0], first, "{}")
+    two = f"(1, 2, 'answered', 0, 0.0, '{{}}', '{link(one, second, '{}')}')"
+    rows(place, f"INSERT INTO events VALUES {two}, (1, 1, 'asked', 0, 0.0, '{{}}', '{one}')")
     assert [event.number for event in record.events()] == [1, 2]
 
 
 def test_if_two_create_a_study_the_first_decides_its_settings(place, opened):
     base = opened(place, "coffee", {"by": 1})._database
-    found = base.write(lambda connection: sql._study(connection, "coffee", '{"by":2}'))
-    assert found == (1, '{"by":1}')
+    base.write(lambda connection: sql._create(connection, "coffee", '{"by":2}'))
+    assert base.read(lambda connection: sql._study(connection, "coffee")).settings == '{"by":1}'
 
 
 # ---- revisions
@@ -262,7 +266,7 @@ def test_an_up_to_date_database_is_not_copied(place, opened, tmp_path):
 
 def test_whoever_comes_second_finds_nothing_to_upgrade(place, opened, tmp_path):
     base = opened(place, "coffee", {})._database
-    base.write(lambda connection: schema._upgraded(base, connection))
+    base.write(lambda connection: schema._upgraded(base, connection, None))
     assert not [path for path in tmp_path.iterdir() if ".backup-" in path.name]
     tables = base.read(lambda connection: sa.inspect(connection).get_table_names())
     assert sorted(tables) == ["askwise_version", "events", "studies"]
@@ -293,7 +297,7 @@ def test_a_newer_database_is_refused_and_left_alone(place, opened):
         record.append("asked", 0, {}, expected=0)
     rows(place, "UPDATE askwise_version SET version_num = '9999'")
     for settings_ in ({}, None):
-        with pytest.raises(ValueError, match=r"revision 0002 or an older one; got 9999, .* Update askwise"):
+        with pytest.raises(ValueError, match=r"revision 0003 or an older one; got 9999, .* Update askwise"):
             open_record(place, "tea", settings_)
     with pytest.raises(ValueError, match=r"Update askwise"):
         names(place)
@@ -354,7 +358,7 @@ def test_an_index_that_lost_a_row_is_reported(tmp_path):
         row = connection.execute(f"SELECT * FROM sqlite_master WHERE {index}").fetchone()
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute(f"DELETE FROM sqlite_master WHERE {index}")
-    rows(f"sqlite:///{file}", "INSERT INTO events VALUES (1, 1, 'asked', 0, 0.0, '{}')")
+    rows(f"sqlite:///{file}", "INSERT INTO events VALUES (1, 1, 'asked', 0, 0.0, '{}', '')")
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", row)
@@ -477,7 +481,7 @@ def test_a_damaged_file_is_reported(tmp_path):
     content[4096 * 1 :] = b"\xff" * (len(content) - 4096)
     file.write_bytes(content)
     with pytest.raises(
-        OSError, match=r"storage must be whole; got .*a.db damaged .* Restore it from a backup"
+        OSError, match=r"storage must be whole; got .*a.db damaged .* Restore a backup, or run"
     ):
         open_record(str(file), "coffee", {})
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from askwise.cli.app import DEFAULT_FILE, AsJson, Context, Participant, StudyFile, main, print_json, show
+from askwise.cli.app import DEFAULT_FILE, AsJson, Context, New, Participant, StudyFile, main, print_json, show
 from askwise.errors import Refused
 
 _ANSWER = (
@@ -21,6 +21,7 @@ _COMMAND = (
 def ask(
     participant: Participant = None,
     context: Context = None,
+    new: New = False,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
 ) -> None:
@@ -32,7 +33,7 @@ def ask(
     from askwise.cli.session import opened, read_context
     from askwise.study import labels
 
-    with opened(study, writes=True) as session:
+    with opened(study, writes=True, new=new) as session:
         given = read_context(context, session.study.space)
         question = session.study.ask(participant, given)
     names = labels(len(question.options))
@@ -87,7 +88,7 @@ def tell(  # noqa: PLR0913 - one for each option
 
 
 @main.command()
-def run(
+def run(  # noqa: PLR0913 - one for each option
     answers: Annotated[
         int | None,
         typer.Option("--answers", "-n", min=1, metavar="N", help="End when the study has this many answers."),
@@ -99,6 +100,7 @@ def run(
     ] = None,
     participant: Participant = None,
     context: Context = None,
+    new: New = False,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
 ) -> None:
@@ -114,7 +116,7 @@ def run(
 
     if timeout is not None and (command is None or not timeout > 0):
         raise Refused("--timeout", "be positive and be used with --command", timeout, "Leave it out.")
-    with opened(study, writes=True, prefetch=command is None) as session:
+    with opened(study, writes=True, new=new, prefetch=command is None) as session:
         given = read_context(context, session.study.space)
         interview = Interview(session, answers, participant, given, console(stderr=as_json))
         done = conversation(interview) if command is None else trials(interview, command, timeout)

@@ -22,6 +22,11 @@ Context = Annotated[
 ]
 
 
+New = Annotated[
+    bool, typer.Option("--new", help="Begin a study beside others that are kept in the same place.")
+]
+
+
 class _Commands(TyperGroup):
     """Commands that report errors in one line, or as JSON with ``--json``."""
 

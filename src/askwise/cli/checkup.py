@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -28,7 +28,7 @@ Found = str | Iterable[Finding]
 """The result of a check: a text if all is well, otherwise findings."""
 
 
-def findings(file: Path, *, needed: bool) -> Iterator[Finding]:
+def findings(file: Path, *, needed: bool, deep: bool = False) -> Iterator[Finding]:
     """All findings, in order; without a study file only those about the installation."""
     torch.set_num_threads(1)
     yield from _checked("versions", _versions)
@@ -43,6 +43,8 @@ def findings(file: Path, *, needed: bool) -> Iterator[Finding]:
         yield from found
         if not all(finding.ok for finding in found):
             return  # the rest is about its contents
+    if deep:
+        yield from _checked("events", partial(_events, file))
     yield from _checked("record", partial(_record, file))
     yield from _checked("time per question", partial(_time_per_question, file))
 
@@ -91,6 +93,18 @@ def _study(file: Path) -> Found:
 def _storage(file: Path) -> Found:
     address = read_config(file).storage
     return "in memory" if address is None else storage.findings(address)
+
+
+def _events(file: Path) -> Found:
+    """Every event of every study is as it was written, or reading them is refused."""
+    address = read_config(file).storage
+    if address is None:
+        return "in memory"
+    count = 0
+    for name in storage.names(address):
+        with closing(storage.open_record(address, name, None)) as record:
+            count += len(record.events())
+    return f"all {count} as they were written"
 
 
 def _record(file: Path) -> Found:

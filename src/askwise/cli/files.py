@@ -1,6 +1,7 @@
 """A study as text (CSV for tables, JSON for everything), and answers read from such files."""
 
 import csv
+import hashlib
 import io
 import json
 from collections import Counter
@@ -9,7 +10,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from askwise.errors import Refused
 from askwise.storage import open_record
 from askwise.study import Answer, Study, labels
 from askwise.study.answers.base import KINDS
+from askwise.study.validation import recorded
 
 _BEFORE, _AFTER = ("question", "option"), ("status", "outcome", "participant", "seconds", "asked")
 """Columns before and after those of the parameters."""
@@ -102,6 +104,14 @@ def check_new(file: Path, rows: Sequence[Imported], study: Study) -> None:
         raise Refused("answers", "be new to the study", got, "Add --again if they were given a second time.")
 
 
+def import_key(rows: Sequence[Imported], study: Study, again: bool) -> str:
+    """By which these answers are recorded once; ``again``: a key that has not been used."""
+    content = [asdict(row) | {"answer": row.answer.to_json()} for row in rows]
+    text = json.dumps(content, sort_keys=True)
+    keys = (f"import {hashlib.sha256(text.encode()).hexdigest()}{' again' * times}" for times in count())
+    return next(key for key in keys if not (again and study.is_recorded(key)))
+
+
 def _identity(options: Sequence[Mapping[str, Any]], answer: Answer, study: Study) -> str:
     """A key that is equal for equal settings in the same order with the same answer, up to rounding."""
     places = [[round(place, 9) for place in study.space.unit(option).tolist()] for option in options]
@@ -112,9 +122,7 @@ def _check(row: Imported, study: Study) -> None:
     if len(row.options) != study.size:
         expected = f"be {study.size}, as many as this study asks about"
         raise Refused("options", expected, len(row.options), "Import them into a study of that kind.")
-    for option in row.options:
-        study.space.unit(option)
-    study.plan.kind.read(study.size, row.answer)
+    recorded(study.plan, **vars(row))
 
 
 Cells = dict[str, str]
@@ -204,7 +212,14 @@ def _exported_question(rows: Sequence[Cells], study: Study) -> Imported | None:
         return None
     options = [_setting(row, study) for row in rows]
     answer, seconds = _from_outcomes([row["outcome"] for row in rows]), first["seconds"]
-    return Imported(options, answer, first["participant"] or None, float(seconds) if seconds else None)
+    return Imported(options, answer, first["participant"] or None, _seconds(seconds))
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise Refused("seconds", "be a number", repr(text), "Leave it out if unknown.") from None
 
 
 def _from_outcomes(outcomes: Sequence[str]) -> Answer:

@@ -14,6 +14,8 @@ from rich.text import Text
 from askwise.cli.session import Session
 from askwise.space import Space
 from askwise.study import Best, Checkpoint, Simulation, YesNo, conclusion, labels
+from askwise.study.program import differences
+from askwise.study.questions import Replayed
 
 _WIDTH = 1000  # in files and pipes, where lines must not be broken
 _BAR = 30
@@ -101,3 +103,12 @@ def print_simulation(wanted: Simulation, results: Sequence[Checkpoint]) -> None:
 def _quartiles(values: list[float]) -> str:
     low, middle, high = torch.tensor(values).quantile(torch.tensor([0.25, 0.5, 0.75])).tolist()
     return f"{middle:.0%} ({low:.0%} to {high:.0%})"
+
+
+def other_programs(replayed: Iterable[Replayed]) -> list[str]:
+    """By which other versions these questions were asked, in sentences."""
+    groups: dict[str, list[int]] = {}
+    for one in replayed:
+        groups.setdefault(differences(one.program), []).append(one.id)
+    groups.pop("", None)
+    return [f"Questions {min(ids)} to {max(ids)} were asked with {what}." for what, ids in groups.items()]

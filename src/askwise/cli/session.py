@@ -10,7 +10,7 @@ import torch
 
 from askwise.errors import Refused
 from askwise.space import Parameter, Space, Value
-from askwise.storage import StudyNotFound, open_record
+from askwise.storage import StudyNotFound, names, open_record, shown
 from askwise.study import Config, Study, load
 
 _OPEN = ("rule", "size", "initial")  # settings that a file may leave to the defaults
@@ -27,8 +27,13 @@ class Session:
 
 
 @contextmanager
-def opened(file: Path, *, writes: bool = False, prefetch: bool = False) -> Iterator[Session]:
-    """The study of this file; its record is created only by a command that writes to it."""
+def opened(
+    file: Path, *, writes: bool = False, new: bool = False, prefetch: bool = False
+) -> Iterator[Session]:
+    """The study of this file; its record is created only by a command that writes to it.
+
+    ``new``: also beside other studies, where a name that is not there may be a mistake.
+    """
     torch.set_num_threads(1)  # more are slower here, and the last bits would depend on the machine
     config = read_config(file)
     if writes and config.storage is None:
@@ -37,6 +42,8 @@ def opened(file: Path, *, writes: bool = False, prefetch: bool = False) -> Itera
     stored = stored_settings(config)
     if stored is None:
         place = config.storage if writes else None
+        if place is not None and not new:
+            _check_first(place, config.name)
         study = Study.of(config.plan(), place, config.name, prefetch=prefetch)
     else:
         _check_unchanged(file, config, stored)
@@ -53,10 +60,11 @@ def read_config(file: Path) -> Config:
         if not error.place:  # it names the file itself
             raise
         raise error.at(str(file)) from None
-    name = (config.storage or "").removeprefix("sqlite:///")
-    if not name or "://" in name or "?" in name or name == ":memory:":
+    name, mark, query = (config.storage or "").removeprefix("sqlite:///").partition("?")
+    if not name or "://" in name or name == ":memory:":
         return config  # not the path of a file
-    return replace(config, storage=str(file.absolute().parent / Path(name).expanduser()))
+    path = file.absolute().parent / Path(name).expanduser()
+    return replace(config, storage=f"sqlite:///{path}{mark}{query}" if mark else str(path))
 
 
 def stored_settings(config: Config) -> dict[str, Any] | None:
@@ -68,6 +76,13 @@ def stored_settings(config: Config) -> dict[str, Any] | None:
             return record.settings
     except StudyNotFound:
         return None
+
+
+def _check_first(storage: str, name: str) -> None:
+    there = names(storage)
+    if there:
+        expected = f"be one of the studies in {shown(storage)}, {', '.join(map(repr, there))}"
+        raise StudyNotFound("name", expected, repr(name), "Correct it, or add --new to begin another study.")
 
 
 def _check_unchanged(file: Path, config: Config, stored: dict[str, Any]) -> None:

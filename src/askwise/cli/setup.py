@@ -75,7 +75,11 @@ def check(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
 
 
 @main.command()
-def doctor(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
+def doctor(
+    deep: Annotated[bool, typer.Option("--deep", help="Read every event of every study there.")] = False,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
     """Check that everything works here.
 
     Looks at packages, numerics, storage and record, and says how to fix each problem.
@@ -83,7 +87,7 @@ def doctor(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     from askwise.cli.checkup import findings
 
     found = []
-    for finding in findings(study, needed=study != DEFAULT_FILE):
+    for finding in findings(study, needed=study != DEFAULT_FILE, deep=deep):
         found.append(finding)
         if not as_json:
             mark = "ok     " if finding.ok else "PROBLEM"

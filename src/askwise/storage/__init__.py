@@ -7,6 +7,7 @@
 ['asked']
 """
 
+import os
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, cast
@@ -15,6 +16,8 @@ from askwise import plugins
 from askwise.errors import WrongType, extra
 from askwise.storage.record import KINDS as KINDS
 from askwise.storage.record import ONCE as ONCE
+from askwise.storage.record import CheckedRecord as CheckedRecord
+from askwise.storage.record import Draft as Draft
 from askwise.storage.record import Event as Event
 from askwise.storage.record import Finding as Finding
 from askwise.storage.record import MemoryRecord, check_name
@@ -24,6 +27,7 @@ from askwise.storage.record import StudyNotFound as StudyNotFound
 from askwise.storage.record import check_event as check_event
 from askwise.storage.record import check_expected as check_expected
 from askwise.storage.record import json_text as json_text
+from askwise.storage.record import once_of as once_of
 from askwise.storage.record import repeated as repeated
 
 STORAGES: dict[str, Storage] = {}
@@ -61,6 +65,13 @@ def shown(storage: str) -> str:
 def findings(storage: str) -> Iterator[Finding]:
     """Whether the storage works, one finding after the other."""
     return _storage(storage).findings(storage)
+
+
+def backup(record: Record, path: str | os.PathLike[str]) -> None:
+    """Copy a record, wherever it is kept, to a new SQLite file, and check the copy."""
+    with extra("storage", "a backup"):
+        from askwise.storage.copies import backup as copy
+    copy(record, path)
 
 
 def _storage(address: str) -> Storage:

@@ -5,10 +5,10 @@ import math
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from reprlib import repr as _short
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from askwise.errors import Conflict, NotFound, Refused, WrongType
 
@@ -37,6 +37,17 @@ class Event:
     """JSON: str, int, float, bool, None, list, dict."""
 
 
+@dataclass(frozen=True)
+class Draft:
+    """An event that is to be written."""
+
+    kind: str
+    question: int
+    body: dict[str, Any]
+    at: float | int | None = None
+    """When it happened; None for now."""
+
+
 class StudyNotFound(NotFound):
     """There is no study of this name."""
 
@@ -62,32 +73,45 @@ class Record(Protocol):
         whether this one was written.
         """
 
+    def append_all(self, drafts: Sequence[Draft], *, expected: int) -> list[Event]:
+        """Write all of these events, or none."""
+
     def close(self) -> None:
         """Release files and connections; a record that is garbage-collected closes itself."""
 
 
 class CheckedRecord(ABC):
-    """Checks an event and makes its text; a subclass writes both."""
+    """Checks events and makes their text; a subclass writes both."""
 
     def append(
         self, kind: str, question: int, body: dict[str, Any], *, expected: int, at: float | int | None = None
     ) -> Event:
         """Write an event; see :class:`Record`."""
-        at = float(time.time() if at is None else at) + 0.0  # SQLite does not keep minus zero
-        check_event(kind, question, at)
-        text = json_text("body", body)
-        event = Event(expected + 1, kind, question, at, json.loads(text))
-        self._write(event, text)
-        return event
+        return self.append_all([Draft(kind, question, body, at)], expected=expected)[0]
+
+    def append_all(self, drafts: Sequence[Draft], *, expected: int) -> list[Event]:
+        """Write all of these events, or none."""
+        now, written = time.time(), []
+        for number, draft in enumerate(drafts, expected + 1):
+            at = float(now if draft.at is None else draft.at) + 0.0  # SQLite does not keep minus zero
+            check_event(draft.kind, draft.question, at)
+            text = json_text("body", draft.body)
+            written.append((Event(number, draft.kind, draft.question, at, json.loads(text)), text))
+        if written:
+            self._write(written)
+        return [event for event, _ in written]
 
     @abstractmethod
-    def _write(self, event: Event, body: str) -> None:
-        """Write the event if it follows the last one and repeats none, else :meth:`_refuse`."""
+    def _write(self, written: Sequence[tuple[Event, str]]) -> None:
+        """Write events and their bodies if they follow the last one and repeat none, else refuse.
 
-    def _refuse(self, event: Event, last: int) -> NoReturn:
-        """Say why an event was not written after the last one, which has this number."""
-        check_expected(event.number - 1, last)
-        raise repeated(event.kind, event.question)
+        By :func:`check_expected` and :func:`repeated`.
+        """
+
+
+def once_of(event: Event) -> set[object]:
+    """What no later event may be: the groups of kinds that its question has at most one of."""
+    return {(group, event.question) for group in ONCE if event.kind in group}
 
 
 class MemoryRecord(CheckedRecord):
@@ -98,7 +122,7 @@ class MemoryRecord(CheckedRecord):
         self.name = name
         self.settings: dict[str, Any] = json.loads(json_text("settings", settings))
         self._events: list[tuple[Event, str]] = []
-        self._once: set[tuple[tuple[str, ...], int]] = set()
+        self._once: set[object] = set()
         self._lock = threading.Lock()
 
     def events(self, after: int = 0) -> list[Event]:
@@ -110,13 +134,16 @@ class MemoryRecord(CheckedRecord):
     def close(self) -> None:
         """Nothing to release."""
 
-    def _write(self, event: Event, body: str) -> None:
+    def _write(self, written: Sequence[tuple[Event, str]]) -> None:
         with self._lock:
-            once = {(group, event.question) for group in ONCE if event.kind in group}
-            if event.number != len(self._events) + 1 or once & self._once:
-                self._refuse(event, len(self._events))
+            check_expected(written[0][0].number - 1, len(self._events))
+            once: set[object] = set()
+            for event, _ in written:
+                if once_of(event) & self._once or once_of(event) & once:
+                    raise repeated(event.kind, event.question)
+                once |= once_of(event)
             self._once |= once
-            self._events.append((event, body))
+            self._events += written
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,14 @@
 """The revision of a database's tables, and upgrades to the current one."""
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import sqlalchemy as sa
 
-from askwise.errors import Refused
+from askwise.errors import Damaged, Refused
 from askwise.storage.database import Database
 from askwise.storage.migrations import HEAD, REVISIONS, VERSION_TABLE, upgrade
 
@@ -15,35 +16,61 @@ _TABLES = ("studies", "events")
 _ADVISORY_LOCK = 0x61736B77697365  # "askwise"
 
 
-def ready(database: Database, *, create: bool) -> bool:
-    """Whether the tables exist in the current revision; ``create`` makes sure of it.
+def ready(database: Database, create: Callable[[sa.Connection], object] | None = None) -> bool:
+    """Whether the tables exist in the current revision.
 
-    Older tables are backed up and upgraded; newer ones, and those of other programs, are refused.
+    Older tables are backed up and upgraded; newer ones, and those of other programs, are refused.  Where
+    there are none, they are made together with their first study by ``create``: so tables without a study
+    have lost it.
     """
-    if not (create or database.exists()):
+    if create is None and not database.exists():
         return False
     found = database.read(_revision)
-    if found is None and not create:
+    if found is None and create is None:
         return False
+    if found is None:
+        database.check_writable()
+        _check_never_used(database.file)
+    if found != HEAD:
+        database.write(lambda connection: _upgraded(database, connection, create))
     if database.sqlite:
         database.use_wal()
-    if found != HEAD:
-        database.write(lambda connection: _upgraded(database, connection))
+    database.check_intact()
     database.pin()
     return True
 
 
-def _upgraded(database: Database, connection: sa.Connection) -> None:
+def _check_never_used(file: Path | None) -> None:
+    """Refuse a file that was once a database with a log, all of which is gone."""
+    if file is not None and file.exists():
+        with file.open("rb") as opened:
+            if opened.read(20)[18:] == b"\x02\x02":
+                raise lost(str(file))
+
+
+def lost(place: str) -> Damaged:
+    """The refusal of a storage whose studies are gone."""
+    advice = "Restore a backup (was it copied without its -wal?), or choose another place."
+    return Damaged("storage", "hold its studies", f"{place} without any", advice)
+
+
+def _upgraded(
+    database: Database, connection: sa.Connection, create: Callable[[sa.Connection], object] | None
+) -> None:
     if not database.sqlite:
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
     found = _revision(connection)  # again, now that nobody else can change it
     if found == HEAD:
         return
-    if found is not None and database.file is not None:
+    if database.read_only:  # what is upgraded is a copy
+        pass
+    elif found is not None and database.file is not None:
         _copy_file(database.file, found)
     elif found is not None:
         _copy_tables(connection, found)
     upgrade(connection)
+    if found is None and create is not None:
+        create(connection)
 
 
 def _revision(connection: sa.Connection) -> str | None:

@@ -1,10 +1,12 @@
 """The record of a study and the state folded from it, kept in agreement."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from askwise.errors import Conflict, Refused
-from askwise.storage import Record
+from askwise.errors import Conflict, Damaged, Refused
+from askwise.storage import Draft, Record
+from askwise.study.program import program
 from askwise.study.state import Entry, State
 
 
@@ -18,6 +20,7 @@ class Ledger:
     def __init__(self, record: Record) -> None:
         """Read all that is recorded."""
         self.record, self.state = record, State()
+        self._program = program(getattr(record, "engine", type(record).__name__))
         self.catch_up()
 
     def catch_up(self) -> bool:
@@ -29,12 +32,28 @@ class Ledger:
 
     def add(self, kind: str, question: int, body: dict[str, Any]) -> bool:
         """Whether the event was recorded; if not, others had written, and their events are known now."""
+        return self.add_all([Draft(kind, question, body)])
+
+    def add_all(self, drafts: Sequence[Draft]) -> bool:
+        """Whether all of these events were recorded; if not, none was.
+
+        The first event of a program that is not the last one to have written says which it is.
+        """
+        first, *others = drafts
+        if self.state.program != self._program:
+            first = replace(first, body=first.body | {"program": self._program})
         try:
-            event = self.record.append(kind, question, body, expected=self.state.last)
-        except Conflict:
-            self.catch_up()
+            events = self.record.append_all([first, *others], expected=self.state.last)
+        except Conflict as error:
+            if not self.catch_up():  # else we would try for ever
+                got, advice = (
+                    "later events that cannot be read",
+                    "Restore a backup, or run `askwise salvage`.",
+                )
+                raise Damaged("record", "be as it was written", got, advice) from error
             return False
-        self.state.take(event)
+        for event in events:
+            self.state.take(event)
         return True
 
     def change(self, kind: str, question: int, body: dict[str, Any], wanted: Callable[[Entry], bool]) -> None:

@@ -6,8 +6,8 @@ answer arrives, and a record can be checked question by question.
 
 import functools
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -124,24 +124,35 @@ def next_question(model: Model, situation: Situation) -> tuple[list[dict[str, An
 
 @dataclass(frozen=True)
 class Replayed:
-    """A recorded question, and the same question derived again from the record."""
+    """A question of the record beside the one that follows from the record."""
 
     id: int
     asked: list[dict[str, Any]]
     again: list[dict[str, Any]]
     equal: bool
+    """Bit for bit."""
+    distance: float
+    """How far an option is from the one in its place, at most: in a parameter, as a share of its range."""
+    program: dict[str, Any] | None
+    """Versions of the program that asked it, if they were noted."""
 
 
-def replayed(plan: Plan, events: Sequence[Event]) -> list[Replayed]:
+def replayed(plan: Plan, events: Sequence[Event], step: Callable[[], None] = lambda: None) -> list[Replayed]:
     """Every question that the study chose, by number, derived again from what was known when it was asked."""
-    model, found = Model(plan), []
-    for number, entry in sorted(State.after(events).entries.items()):
-        if entry.seen is not None:
-            then = State.after(events[: entry.seen])
-            options, order = next_question(model, Situation.of(then, entry.context))
-            equal = options == list(entry.options) and tuple(order) == entry.order
-            found.append(Replayed(number, [dict(option) for option in entry.options], options, equal))
-    return found
+    model, found, then = Model(plan), [], State()
+    chosen = [event for event in events if event.kind == "asked" and event.body["seen"] is not None]
+    for event in sorted(chosen, key=lambda event: event.body["seen"]):
+        for earlier in events[then.last : event.body["seen"]]:
+            then.take(earlier)
+        asked, order = event.body["options"], event.body["order"]
+        again, order_again = next_question(model, Situation.of(then, event.body["context"]))
+        apart = (model.points(asked) - model.points(again)).abs().max()
+        equal = (again, order_again) == (asked, order)
+        found.append((event, Replayed(event.question, asked, again, equal, float(apart), None)))
+        step()
+    last = State.after(events)
+    told = [replace(one, program=last.program_of(event.number)) for event, one in found]
+    return sorted(told, key=lambda one: one.id)
 
 
 def _query(model: Model, situation: Situation) -> Float[Tensor, "m d"]:

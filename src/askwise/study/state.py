@@ -87,6 +87,10 @@ class State:
     entries: dict[int, Entry] = field(default_factory=dict)
     last: int = 0
     """Number of the last event."""
+    programs: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """Versions of the programs that wrote, by the first event that each wrote."""
+    keys: dict[str, int] = field(default_factory=dict)
+    """Questions that were recorded with a key, by which they are recorded once."""
 
     @classmethod
     def after(cls, events: Iterable[Event]) -> "State":
@@ -103,6 +107,21 @@ class State:
             raise Refused("event", f"be number {self.last + 1}", event.number, advice)
         self.entries[event.question] = _changed(self.entries.get(event.question), event)
         self.last = event.number
+        if "program" in event.body:
+            self.programs[event.number] = event.body["program"]
+        if "key" in event.body:
+            self.keys[event.body["key"]] = event.question
+
+    @property
+    def program(self) -> dict[str, Any] | None:
+        """Versions of the last program that wrote, if it said so."""
+        return self.programs[max(self.programs)] if self.programs else None
+
+    def program_of(self, event: int) -> dict[str, Any] | None:
+        """Versions of the program that wrote this event; None if that was before they were noted."""
+        return next(
+            (self.programs[first] for first in sorted(self.programs, reverse=True) if first <= event), None
+        )
 
     def if_answered(self, question: int, answer: Answer) -> "State":
         """The state if this question were answered so."""

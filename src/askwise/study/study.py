@@ -5,17 +5,17 @@ import functools
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpytorch.kernels import Kernel
 
-from askwise.errors import NotFound, Refused
+from askwise.errors import Conflict, NotFound, Refused
 from askwise.model import Belief
 from askwise.rules import Rule
 from askwise.space import Setting, Space
-from askwise.storage import open_record
+from askwise.storage import Draft, backup, open_record
 from askwise.study import validation
 from askwise.study.answers import UNGIVEN, Answer, Tie, whole
 from askwise.study.ledger import Ledger
@@ -203,7 +203,7 @@ class Study:
         """Give up waiting for an answer, so that the question may be asked again."""
         self._change("expired", question, {})
 
-    def record(
+    def record(  # noqa: PLR0913 - one for each way to answer
         self,
         options: Sequence[Setting],
         answer: Given = UNGIVEN,
@@ -213,18 +213,46 @@ class Study:
         pairs: Sequence[tuple[int, int]] | None = None,
         participant: str | None = None,
         seconds: float | int | None = None,
+        key: str | None = None,
     ) -> Question:
-        """Add a question that was asked and answered elsewhere; options in natural units, in order shown."""
-        read = self.plan.kind.read(self.size, answer, ranking=ranking, winner=winner, pairs=pairs)
-        told = {"answer": read.to_json(), "seconds": validation.checked_time(seconds)}
-        validation.check_participant(participant)
-        shown, order = validation.checked_options(self.space, self.size, options), list(range(self.size))
-        asked = {"options": shown, "order": order, "participant": participant, "context": None, "seen": None}
+        """Add a question that was asked and answered elsewhere; options in natural units, in order shown.
+
+        ``key``: with the same key it is recorded once, however often this is called.  So after an error that
+        leaves open whether it was recorded, the same call again is safe.
+        """
+        told = {"answer": answer, "ranking": ranking, "winner": winner, "pairs": pairs}
+        given = {"options": options, "participant": participant, "seconds": seconds}
+        return self.record_all([given | told], key)[0]
+
+    def record_all(self, answers: Sequence[Mapping[str, Any]], key: str | None = None) -> list[Question]:
+        """Add several such questions, or none if one of them is refused.
+
+        Each is a dictionary of what :meth:`record` takes, such as ``{"options": [...], "answer": 1}``.
+        """
+        validation.check_key(key)
+        bodies = [validation.recorded(self.plan, **given) for given in answers]
+        keys = [key if index == 0 else f"{key} {index}" for index in range(len(bodies) if key else 0)]
+        for body, name in zip(bodies, keys, strict=False):
+            body["key"] = name
         with self._lock:
-            entries = self._ledger.state.entries
-            while not self._ledger.add("asked", len(entries), asked | told):
-                pass
-            return _shown(entries[len(entries) - 1])
+            entries, known = self._ledger.state.entries, self._ledger.state.keys
+            if keys:
+                self._ledger.catch_up()
+            while bodies and key not in known:
+                drafts = [Draft("asked", number, body) for number, body in enumerate(bodies, len(entries))]
+                if self._ledger.add_all(drafts):
+                    return [_shown(entries[draft.question]) for draft in drafts]
+            there = [entries[known[name]] for name in keys if name in known]
+            if [list(entry.options) for entry in there] != [body["options"] for body in bodies]:
+                got = f"{key!r}, by which other answers were recorded"
+                raise Conflict("key", "be new, or come with the same options", got, "Choose another key.")
+            return [_shown(entry) for entry in there]
+
+    def is_recorded(self, key: str) -> bool:
+        """Whether something was recorded with this key."""
+        with self._lock:
+            self._ledger.catch_up()
+            return key in self._ledger.state.keys
 
     def best(self, context: Setting | None = None, reference: Setting | None = None) -> Best:
         """The setting most likely to be best, given all answers, and how likely it beats a reference."""
@@ -278,11 +306,24 @@ class Study:
             self._ledger.catch_up()
             return [copy.deepcopy(entry) for _, entry in sorted(self._ledger.state.entries.items())]
 
-    def replay(self) -> list[Replayed]:
-        """Derive every question again from the record, as it was when the question was asked."""
+    def replay(self, step: Callable[[], None] = lambda: None) -> list[Replayed]:
+        """Derive every question again from the record, as it was when the question was asked.
+
+        ``step`` is called after each.
+        """
         with self._lock:
             events = self._ledger.record.events()
-        return replayed(self.plan, events)
+        return replayed(self.plan, events, step)
+
+    def programs(self) -> dict[int, dict[str, Any]]:
+        """Versions of the programs that wrote to the record, by the first event that each wrote."""
+        with self._lock:
+            self._ledger.catch_up()
+            return copy.deepcopy(self._ledger.state.programs)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of the record to a new SQLite file, and check it; others may go on writing."""
+        backup(self._ledger.record, path)
 
     def close(self) -> None:
         """Release the storage; every answer is already recorded."""

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from askwise.errors import Refused, WrongType
 from askwise.space import Setting, Space
+from askwise.study.plan import Plan
 
 _LONGEST = 1e9  # seconds that an answer may take
 
@@ -63,3 +64,20 @@ def checked_options(space: Space, size: int, options: Any) -> list[dict[str, Any
         expected = f"be {size}, as many as this study asks about"
         raise Refused("options", expected, repr(options), "Give each as a dictionary of parameters.")
     return [space.natural(space.unit(option)) for option in options]
+
+
+def recorded(
+    plan: Plan, options: Any, participant: object = None, seconds: object = None, **told: object
+) -> dict[str, Any]:
+    """The body of the event by which a question that was asked and answered elsewhere is recorded."""
+    answer = plan.kind.read(plan.size, **told)
+    check_participant(participant)
+    shown, order = checked_options(plan.space, plan.size, options), list(range(plan.size))
+    asked = {"options": shown, "order": order, "participant": participant, "context": None, "seen": None}
+    return asked | {"answer": answer.to_json(), "seconds": checked_time(seconds)}
+
+
+def check_key(key: object) -> None:
+    """Refuse a key that cannot be stored."""
+    if key is not None and (type(key) is not str or not key):
+        raise Refused("key", "be a text", repr(key), "Leave it out, or give each answer one of its own.")

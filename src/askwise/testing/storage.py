@@ -12,7 +12,7 @@ import pytest
 
 from askwise import storage
 from askwise.errors import Conflict, Refused
-from askwise.storage import KINDS, Event, Record, StudyNotFound, open_record
+from askwise.storage import KINDS, Draft, Event, Record, StudyNotFound, open_record
 
 Opened = Callable[..., Record]
 """Opens a record, and closes it at the end of the test."""
@@ -117,6 +117,22 @@ class RecordContract:
         with pytest.raises(Refused, match=message):
             record.append(kind, question, {}, expected=0, at=at)
         assert record.events() == []
+
+    def test_several_events_are_written_together_or_not_at_all(self, record: Record) -> None:
+        """Whatever it is that one of them is refused for."""
+        asked = [Draft("asked", number, {"a": number}, at=1.5) for number in range(3)]
+        written = record.append_all(asked, expected=0)
+        assert written == [Event(n + 1, "asked", n, 1.5, {"a": n}) for n in range(3)] == record.events()
+        assert record.append_all([], expected=3) == []
+        later = Draft("answered", 0, {})
+        for bad in (Draft("asked", 1, {}), Draft("guessed", 1, {}), Draft("skipped", 0, {})):
+            with pytest.raises(Refused):
+                record.append_all([later, bad], expected=3)
+        with pytest.raises(Conflict):
+            record.append_all([later, Draft("answered", 1, {})], expected=2)
+        assert record.events() == written
+        with pytest.raises(Refused, match="question 1 must be open; got 'answered' after"):
+            record.append_all([Draft("skipped", 1, {}), Draft("answered", 1, {})], expected=3)
 
     def test_threads_share_a_record(self, record: Record) -> None:
         """Nothing is lost and nothing is written twice."""

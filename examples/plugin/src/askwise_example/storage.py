@@ -4,21 +4,20 @@ import fcntl
 import json
 import os
 import threading
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 from askwise import Refused
 from askwise.storage import (
-    ONCE,
     STORAGES,
+    CheckedRecord,
     Event,
     Finding,
     StudyNotFound,
-    check_event,
     check_expected,
     json_text,
+    once_of,
     repeated,
 )
 
@@ -55,7 +54,7 @@ class JsonLines:
         yield Finding("storage", folder.is_dir(), f"{folder}", "" if folder.is_dir() else "Make it first.")
 
 
-class JsonLinesRecord:
+class JsonLinesRecord(CheckedRecord):
     """A file whose first line has the settings of the study, and every other an event."""
 
     def __init__(self, name, file):
@@ -70,21 +69,19 @@ class JsonLinesRecord:
         with _locked(self._file) as lines:
             return _events(lines)[after:]
 
-    def append(self, kind, question, body, *, expected, at=None):
-        """Write an event; once this returns, it is on the disk."""
+    def _write(self, written):
+        """Write events; once this returns, they are on the disk."""
         self._check_open()
-        at = float(time.time() if at is None else at)
-        check_event(kind, question, at)
-        text = json_text("body", body)
         with self._threads, _locked(self._file) as lines:
             before = _events(lines)
-            check_expected(expected, len(before))
-            for group in ONCE:
-                if kind in group and any(e.kind in group and e.question == question for e in before):
-                    raise repeated(kind, question)
-            event = Event(expected + 1, kind, question, at, json.loads(text))
-            _write(lines, json.dumps([event.number, kind, question, at, event.body]))
-        return event
+            check_expected(written[0][0].number - 1, len(before))
+            once = set().union(*map(once_of, before))
+            for event, _ in written:
+                if once_of(event) & once:
+                    raise repeated(event.kind, event.question)
+                once |= once_of(event)
+            rows = [[e.number, e.kind, e.question, e.at, e.body] for e, _ in written]
+            _write(lines, "\n".join(map(json.dumps, rows)))
 
     def close(self):
         """Refuse everything from now on."""

@@ -1,0 +1,3 @@
+"""The version of the numerics, which every record notes: raise it when the bits of some question change."""
+
+VERSION = 1

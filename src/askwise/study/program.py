@@ -1,0 +1,34 @@
+"""Which program wrote to a record: the versions on which the last bits of a question depend."""
+
+import functools
+import platform
+from importlib.metadata import version
+from typing import Any
+
+import torch
+
+from askwise.numerics import VERSION
+
+Program = dict[str, Any]
+
+
+def program(engine: str) -> Program:
+    """Versions of askwise, its numerics, its libraries and the machine; ``engine`` keeps the record."""
+    return {**_here(), "engine": engine}
+
+
+def differences(then: Program | None) -> str:
+    """How a program that wrote to a record differs from this one in what questions depend on, in words."""
+    if then is None:
+        return "versions that were not noted"
+    names = [name for name, value in _here().items() if then.get(name) != value]
+    return ", ".join(f"{name} {then.get(name, 'unknown')} (now {_here()[name]})" for name in names)
+
+
+@functools.cache
+def _here() -> Program:
+    libraries = {name: version(name) for name in ("askwise", "torch", "gpytorch", "numpy")}
+    libraries["torch"] = str(torch.__version__)  # with the build, such as +cpu
+    capability = torch.backends.cpu.get_cpu_capability()  # the instructions that torch uses
+    machine = f"{platform.system()} {platform.machine()} {capability}"
+    return {"numerics": VERSION, **libraries, "python": platform.python_version(), "cpu": machine}
