@@ -21,7 +21,7 @@ from torch import Tensor
 from askwise.bench.functions import Function, named
 from askwise.errors import Refused
 from askwise.model import SMOOTHNESS, kernel
-from askwise.numerics import ndtr, one_thread
+from askwise.numerics import ndtr, one_thread, sobol
 
 Units = Literal["raw", "rescaled", "standardised"]
 """The function itself; rescaled by the authors (some through a logarithm); to mean 0 and variance 1."""
@@ -147,9 +147,8 @@ def rescaling(function: str, units: str) -> Rescaling:
 @cache
 def moments(function: Function, count: int = 2**20) -> tuple[float, float]:
     """Mean and variance of a function over its box, by quasi-Monte Carlo with a fixed seed."""
-    engine = torch.quasirandom.SobolEngine(function.dim, scramble=True, seed=0)
     with one_thread():  # more would change the last bits
-        values = function.unit(engine.draw(count, dtype=torch.float64))
+        values = function.unit(sobol(function.dim, count))
         mean, variance = values.mean().item(), values.var(correction=0).item()
     if not (math.isfinite(mean) and 0 < variance < math.inf):
         have, got = "have a finite mean and a positive variance", f"mean {mean:g} and variance {variance:g}"

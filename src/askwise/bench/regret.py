@@ -7,12 +7,11 @@ from functools import cache
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch.quasirandom import SobolEngine
 
 from askwise.bench.problems import Metric, Problem, Units
 from askwise.bench.results import Results
 from askwise.errors import Refused
-from askwise.numerics import ndtr
+from askwise.numerics import ndtr, sobol
 
 POINTS = 2**14  # of a scrambled Sobol sequence, for the mean over the cube
 _REACH = 1.959963984540054  # standard errors on each side of a 95 % interval
@@ -43,8 +42,8 @@ def levels(function: str, units: Units, metric: Metric) -> Levels:
     its error is below 0.1 % of the distance between the levels (0.6 % for schaffer4), in all units.
     """
     problem = Problem.of(function, units)
-    sobol = SobolEngine(problem.function.dim, scramble=True, seed=0)  # unscrambled points hit some maxima
-    usual = float(problem.score(sobol.draw(POINTS, dtype=torch.float64), metric).mean())
+    points = sobol(problem.function.dim, POINTS)  # scrambled: others hit some maxima
+    usual = float(problem.score(points, metric).mean())
     best = torch.tensor(problem.best, dtype=torch.float64)
     return Levels(float(ndtr(best) if metric == "probability" else best), usual)
 

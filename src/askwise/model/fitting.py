@@ -92,7 +92,9 @@ def expected_kernel(name: str, lengths: Sequence[float]) -> Kernel:
     expected = named_kernel(name, lengths, _EXPECTED_VARIANCE)
     log_lengths = torch.tensor(lengths, dtype=torch.float64).log()
     expected.base_kernel.register_prior("length", LogNormalPrior(log_lengths, 0.5), "lengthscale")
-    expected.register_prior("variance", LogNormalPrior(math.log(_EXPECTED_VARIANCE), 0.7), "outputscale")
+    # float32, as torch makes numbers by default: so it stays for those who set another default
+    spread = torch.tensor([math.log(_EXPECTED_VARIANCE), 0.7], dtype=torch.float32)
+    expected.register_prior("variance", LogNormalPrior(spread[0], spread[1]), "outputscale")
     return expected.double()
 
 

@@ -29,6 +29,16 @@ def generator(*identity: str | int, device: torch.device | str = "cpu") -> torch
     return torch.Generator(device).manual_seed(seed)
 
 
+def sobol(d: int, count: int) -> Tensor:
+    """The first points of a scrambled Sobol sequence with a fixed seed: float64 [count, d].
+
+    In torch the first one depends on the default dtype.  Here it has the digits of float32, the usual one.
+    """
+    points = torch.quasirandom.SobolEngine(d, scramble=True, seed=0).draw(count, dtype=torch.float64)
+    points[:1] = points[:1].float().double()
+    return points
+
+
 def randn(generators: Generators, lanes: torch.Size, *shape: int, like: Tensor) -> Tensor:
     """Standard normals [*lanes, *shape]; with one generator per lane, each lane draws as it would alone."""
     return _drawn(torch.randn, generators, lanes, shape, like)

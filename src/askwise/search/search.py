@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from askwise.model import Belief
-from askwise.numerics import Generators, of_lanes, rand, randn, standardised
+from askwise.numerics import Generators, of_lanes, rand, randn, sobol, standardised
 from askwise.search.ascent import VALUE_TOLERANCE, Scored, finite_scores, local_maxima, score_scale
 from askwise.space import Domain
 
@@ -257,7 +257,7 @@ def _lowest(found: Float[Tensor, "*c s q d"], value: Float[Tensor, "*c s"]) -> F
 @functools.lru_cache(maxsize=32)
 def _sobol(count: int, d: int, device: torch.device) -> tuple[Float[Tensor, "s d"], Int[Tensor, "s k"]]:
     """Scrambled Sobol points with a fixed seed, and their nearest neighbours."""
-    points = torch.quasirandom.SobolEngine(d, scramble=True, seed=0).draw(count, dtype=torch.float64)
+    points = sobol(d, count)
     return points.to(device), _nearest_neighbours(points, 2 * d + 4).to(device)
 
 
@@ -265,8 +265,7 @@ def _sobol(count: int, d: int, device: torch.device) -> tuple[Float[Tensor, "s d
 def _sobol_settings(count: int, domain: Domain) -> Float[Tensor, "s d"]:
     """Sobol points snapped to settings, feasible points first."""
     drawn = _OVERSAMPLING * count if domain.constrained else count
-    engine = torch.quasirandom.SobolEngine(domain.d, scramble=True, seed=0)
-    points = domain.rounded(engine.draw(drawn, dtype=torch.float64).to(domain.low.device))
+    points = domain.rounded(sobol(domain.d, drawn).to(domain.low.device))
     feasible = domain.feasible(points)
     return domain.snapped(torch.cat([points[feasible], points[~feasible]])[:count])
 

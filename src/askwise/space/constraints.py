@@ -120,6 +120,7 @@ def narrowed(domain: Domain, weights: Float[Tensor, "c d"], limits: Float[Tensor
     if not domain.constrained:
         return domain
     points = torch.quasirandom.SobolEngine(domain.d, scramble=True, seed=0).draw(_TRIED, dtype=torch.float64)
+    points[:1] = points[:1].float().double()  # which alone depends on torch's default dtype, usually this
     points = domain.rounded(points)
     depth = torch.where(domain.feasible(points), -domain.violations(points).amax(-1), 0.0)
     return replace(domain, anchor=points[depth.argmax()]) if depth.max() > 0 else _solved(domain)

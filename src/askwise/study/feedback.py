@@ -238,7 +238,7 @@ class Batch(Feedback):
         normal = _noise((_TRIALS, 2, len(mean)), mean, source)
         drawn = mean + normal[:, 0] * values.clamp_min(0).sqrt() @ vectors.mT + normal[:, 1] * math.sqrt(0.5)
         tied = drawn.amax(-1) - drawn.amin(-1) < belief.data.margin
-        wins = torch.bincount(drawn.argmax(-1)[~tied], minlength=len(mean)) / _TRIALS
+        wins = torch.bincount(drawn.argmax(-1)[~tied], minlength=len(mean)).float() / _TRIALS
         chances: Chances = [(rate, Ranking((k,))) for k, rate in enumerate(wins.tolist())]
         chances.append((tied.double().mean().item(), Tie()))
         return [(rate, answer) for rate, answer in chances if rate > 0]

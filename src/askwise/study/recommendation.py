@@ -117,4 +117,4 @@ def probability_of_best(belief: Belief, points: Float[Tensor, "k d"], seed: int)
     """Probability of each setting to be the best of these, by draws of f."""
     source = generator("askwise study", seed, "best of them")
     drawn = paths.draw_at(points, belief, 4 * _DRAWS, source)
-    return torch.bincount(drawn.argmax(-1), minlength=len(points)) / len(drawn)
+    return torch.bincount(drawn.argmax(-1), minlength=len(points)).float() / len(drawn)
