@@ -41,3 +41,4 @@ from askwise.numerics.uncertainty import epistemic_variance as epistemic_varianc
 from askwise.numerics.uncertainty import houlsby_information as houlsby_information
 from askwise.numerics.uncertainty import log_epistemic_variance as log_epistemic_variance
 from askwise.numerics.uncertainty import mutual_information as mutual_information
+from askwise.numerics.version import VERSION as VERSION
