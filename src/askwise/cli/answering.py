@@ -12,8 +12,8 @@ _ANSWER = (
     "batches also rankings, best first (C,A,B or, in quotes, 'C>A'); tie (can't decide), skip, void."
 )
 _COMMAND = (
-    "For yes/no studies: what to run for each question, such as './gait.sh {gain} {cutoff}'. "
-    "Exit code 0 means yes, any other no; 126 and 127 (cannot run) stop."
+    "For yes/no studies: what to run for each question, such as './gait.sh {gain} {cutoff}'; the values are "
+    "also in $ASKWISE_GAIN, ... Exit code 0 means yes, 1 no, anything else is a failure, which stops."
 )
 
 
@@ -93,7 +93,7 @@ def run(
     command: Annotated[str | None, typer.Option(metavar="TEXT", help=_COMMAND)] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(metavar="S", help="Seconds after which a command is ended, which counts as no."),
+        typer.Option(metavar="S", help="Seconds after which a command is ended, a failure."),
     ] = None,
     participant: Participant = None,
     context: Context = None,

@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from askwise.cli.cells import defused, restored, text_of
 from askwise.cli.session import Session, read_value
 from askwise.errors import Refused
 from askwise.storage import open_record
@@ -31,7 +32,7 @@ def csv_text(study: Study) -> str:
         raise Refused("parameters", expected, ", ".join(taken), "Use --format json.")
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*_BEFORE, *study.space.parameters, *_AFTER])
+    writer.writerow(map(defused, [*_BEFORE, *study.space.parameters, *_AFTER]))
     for entry in study.history():
         asked = datetime.fromtimestamp(entry.asked, UTC).isoformat(timespec="milliseconds")
         names, given = labels(len(entry.options)), entry.answer if entry.status == "answered" else None
@@ -40,7 +41,7 @@ def csv_text(study: Study) -> str:
             values = [option[name] for name in study.space.parameters]
             written = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
             last = [entry.status, outcome, entry.participant, entry.seconds, asked]
-            writer.writerow([entry.id, label, *written, *last])
+            writer.writerow(map(defused, [entry.id, label, *written, *last]))
     return out.getvalue()
 
 
@@ -74,7 +75,7 @@ class Imported:
 
 def read_rows(file: Path, study: Study) -> tuple[list[Imported], int]:
     """All answers of a file, and how many questions of it have none."""
-    text = file.read_text(encoding="utf-8-sig")
+    text = text_of(file)
     is_json = text.lstrip().startswith("{")
     questions, read = _json_questions(text) if is_json else _csv_questions(file, text, study)
     found = []
@@ -131,7 +132,7 @@ def _csv_questions(file: Path, text: str, study: Study) -> Questions:
     except (csv.Error, ValueError) as error:
         got = f"{file} ({error})"
         raise Refused("file", "be CSV with a header", got, "Export one to see.") from None
-    columns = [cell.strip() for cell in header[1]]
+    columns = [restored(cell.strip()) for cell in header[1]]
     twice = [name for name in columns if columns.count(name) > 1]
     if twice:
         raise Refused("columns", "have different names", f"{twice[0]!r} twice", "Rename one.")
@@ -140,7 +141,9 @@ def _csv_questions(file: Path, text: str, study: Study) -> Questions:
         if len(cells) != len(columns):
             advice = "Put quotes around a cell with a comma in it."
             raise Refused(f"row {number}", f"have {len(columns)} cells, as the header", len(cells), advice)
-        rows.append((f"row {number}", dict(zip(columns, (cell.strip() for cell in cells), strict=True))))
+        rows.append(
+            (f"row {number}", dict(zip(columns, (restored(cell.strip()) for cell in cells), strict=True)))
+        )
     if set(_BEFORE + _AFTER) <= set(columns):
         return _grouped(rows, columns, study), _exported_question
     _check_simple(columns, study)
@@ -204,7 +207,14 @@ def _exported_question(rows: Sequence[Cells], study: Study) -> Imported | None:
         return None
     options = [_setting(row, study) for row in rows]
     answer, seconds = _from_outcomes([row["outcome"] for row in rows]), first["seconds"]
-    return Imported(options, answer, first["participant"] or None, float(seconds) if seconds else None)
+    return Imported(options, answer, first["participant"] or None, _seconds(seconds))
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise Refused("seconds", "be a number", repr(text), "Correct it, or leave it empty.") from None
 
 
 def _from_outcomes(outcomes: Sequence[str]) -> Answer:
@@ -222,7 +232,7 @@ def _from_outcomes(outcomes: Sequence[str]) -> Answer:
 def _json_questions(text: str) -> Questions:
     try:
         document = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # no JSON, a number of thousands of digits, too deep
         raise Refused("file", "be JSON that `askwise export` wrote", error, "Export it again.") from None
     questions = document.get("questions")
     if not isinstance(questions, list):

@@ -10,7 +10,7 @@ import torch
 
 from askwise.errors import Refused
 from askwise.space import Parameter, Space, Value
-from askwise.storage import StudyNotFound, open_record
+from askwise.storage import StudyNotFound, check_address, open_record
 from askwise.study import Config, Study, load
 
 _OPEN = ("rule", "size", "initial")  # settings that a file may leave to the defaults
@@ -53,6 +53,11 @@ def read_config(file: Path) -> Config:
         if not error.place:  # it names the file itself
             raise
         raise error.at(str(file)) from None
+    if config.storage is not None:
+        try:
+            check_address(config.storage)
+        except Refused as error:
+            raise error.at(str(file)) from None
     name = (config.storage or "").removeprefix("sqlite:///")
     if not name or "://" in name or "?" in name or name == ":memory:":
         return config  # no file, or none that could exist

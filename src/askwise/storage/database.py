@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,7 +35,16 @@ class Database:
         # without a password, which may also be in the query
         server = url.set(drivername="postgresql", query={})
         self.place = str(self.file) if self.sqlite else server.render_as_string()
-        self._engine = _engine(url)
+        queried = [part for name, part in url.query.items() if "pass" in name.lower()]
+        self._secrets = [str(secret) for secret in (url.password, *queried) if secret]
+        try:
+            self._engine = _engine(url)
+        except (ArgumentError, ValueError):  # which would show the address
+            expected, advice = (
+                "have an address that the driver understands",
+                "Check what follows the question mark.",
+            )
+            raise Refused("storage", expected, self.place, advice) from None
         self._lock = threading.RLock()
         self._inode: tuple[int, int] | None = None
         self._closing = weakref.finalize(self, self._engine.dispose)
@@ -79,7 +88,7 @@ class Database:
                         return work(connection)
             except DBAPIError as error:
                 if not _is_busy(error) or time.monotonic() > deadline:
-                    raise _failure(error, self.place) from error
+                    raise _failure(error, self.place, self._secrets) from error
             time.sleep(random.uniform(0.001, 0.02))
 
     def _check_open(self) -> None:
@@ -187,9 +196,11 @@ def _is_busy(error: DBAPIError) -> bool:
     return getattr(error.orig, "sqlite_errorcode", -1) & 0xFF in _BUSY
 
 
-def _failure(error: DBAPIError, place: str) -> Failed | Refused:
+def _failure(error: DBAPIError, place: str, secrets: Sequence[str]) -> Failed | Refused:
     code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
     state, said = getattr(error.orig, "sqlstate", None), " ".join(str(error.orig).split())
+    for secret in secrets:
+        said = said.replace(secret, "***")
     if _is_busy(error) or state == _LOCK_TIMEOUT:
         expected, got = f"be free to use within {PATIENCE:g} seconds", f"{place}, which another program holds"
         return Busy("storage", expected, got, "Close that program, or try again later.")
