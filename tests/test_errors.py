@@ -88,3 +88,10 @@ def test_the_command_line_reports_a_missing_extra_in_one_line(tmp_path, missing,
     assert line.startswith("askwise: ")
     assert line.endswith(f"Run `pip install {advice}`.")
     assert not list(tmp_path.glob("*.db*"))
+
+
+def test_a_long_value_is_not_echoed():
+    error = aw.Refused("answer", "be short", "x" * 10_000_000, "Shorten it.")
+    assert len(str(error)) < 300
+    assert "... (10,000,000 characters). Shorten it." in str(error)
+    assert str(error.at("line 1")) == f"line 1: {error}"  # shortened once

@@ -4,9 +4,45 @@ All of them are :class:`Refused`; a subclass exists only where a caller acts dif
 ``<what> must <expected>; got <got>. <advice>``, after the place in a file if there is one.
 """
 
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+_LONGEST, _LONGEST_GOT = 2000, 200  # characters of a part of a message
+
+
+def shortened(text: str, longest: int) -> str:
+    """The beginning of a text that is too long to be shown, and how long it is.
+
+    >>> shortened("a" * 10_000_000, 40)
+    'aaaaaaaaaaaaaaa... (10,000,000 characters)'
+    """
+    if len(text) <= longest:
+        return text
+    end = f"... ({len(text):,} characters)"
+    return text[: max(15, longest - len(end))] + end
+
+
+def printable(text: str) -> str:
+    """The text with everything escaped that could command a terminal; lines stay lines.
+
+    Control and escape characters, marks that change the direction of writing, and halves of characters.
+
+    >>> printable("\x1b[31mred\x07")
+    '\\\\x1b[31mred\\\\x07'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if char == "\n" or not _commands(char) else _escaped(char) for char in text)
+
+
+def _commands(char: str) -> bool:
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
 
 
 class Refused(ValueError):
@@ -19,9 +55,10 @@ class Refused(ValueError):
 
     def __init__(self, what: object, expected: str, got: object, advice: str, place: str = "") -> None:
         """``place``: where in a file, such as ``line 3``."""
-        self.what, self.expected, self.got = str(what), expected, str(got)
-        self.advice, self.place = advice, place
-        super().__init__(self.what, expected, self.got, advice, place)
+        self.what, self.expected = shortened(str(what), _LONGEST), shortened(expected, _LONGEST)
+        self.got = shortened(str(got), _LONGEST_GOT)
+        self.advice, self.place = shortened(advice, _LONGEST), shortened(place, _LONGEST)
+        super().__init__(self.what, self.expected, self.got, self.advice, self.place)
 
     def __str__(self) -> str:
         """One sentence and the advice."""

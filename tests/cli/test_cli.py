@@ -506,9 +506,9 @@ def test_a_command_goes_on_after_somebody_else_has_answered_and_stops_at_the_wan
         [lambda: somebody_else_answers(False), lambda: None, lambda: somebody_else_answers(True)]
     )
 
-    def outcome(*_: object) -> tuple[bool, str]:
+    def outcome(*_: object) -> bool:
         next(meanwhile)()
-        return True, ""
+        return True
 
     monkeypatch.setattr(trials, "outcome", outcome)
     shown = told("run", "-n", "3", "--command", "true")
@@ -577,17 +577,67 @@ def test_a_command_that_cannot_run_leaves_the_question_open():
         assert statuses() == ["open"]
 
 
-def test_a_command_that_takes_too_long_is_ended_and_counts_as_no():
+def failed(*words: str) -> str:
+    """The last line on stderr of a command that leaves its question open."""
+    result = CliRunner().invoke(main, ["run", *words])
+    assert result.exit_code == 1, result.output
+    line = result.stderr.strip().split("\n")[-1]
+    assert HOUSE.match(line)
+    assert statuses() == ["open"]
+    return line
+
+
+def test_a_command_that_fails_is_no_answer():
     written("binary")
     script("sleep 60 & wait")
     began = time.monotonic()
-    shown = told("run", "-n", "1", "--command", "./gait.sh", "--timeout", "0.2")
+    assert "must end within 0.2 s; got nothing" in failed("--command", "./gait.sh", "--timeout", "0.2")
     assert time.monotonic() - began < 10
-    assert "1/1  no (timed out after 0.2 s)  gain" in shown
-    assert "Nothing has worked yet, so this is a guess.\nRecommended setting" in shown
-    assert history()[0].answer == YesNo(False)
     script("kill -9 $$")
-    assert "2/2  no (killed by signal 9)  gain" in told("run", "-n", "2", "--command", "./gait.sh")
+    assert "0 (yes) or 1 (no); got signal 9 from ./gait.sh" in failed("--command", "./gait.sh")
+    script("exit 2")
+    assert "got exit code 2 from ./gait.sh" in failed("--command", "./gait.sh")
+    assert "got exit code 2 from sh -c" in failed("--command", "sh -c 'if then'")
+    script("exit 1")
+    shown = told("run", "-n", "1", "--command", "./gait.sh")
+    assert "1/1  no   gain" in shown
+    assert "Nothing has worked yet, so this is a guess.\nRecommended setting" in shown
+
+
+EVIL = SPACE.replace("soft", "$(touch pwned)").replace("hard", "`touch pwned`; touch pwned")
+
+
+def test_a_shell_finds_the_values_in_its_environment_and_runs_none_of_them():
+    written("binary", space=EVIL.replace("cutoff", "'cut off'"))
+    program = """sh -c 'printf "%s\\n" "$ASKWISE_MODE" "$ASKWISE_CUT_OFF" >> seen; echo "$ASKWISE_MODE"'"""
+    told("run", "-n", "3", "--command", program)
+    options = [entry.options[0] for entry in history()]
+    want = [str(option[name]) for option in options for name in ("mode", "cut off")]
+    assert Path("seen").read_text().split("\n")[:-1] == want
+    assert not Path("pwned").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sh -c 'echo {gain}'",
+        "bash -ec 'echo {gain}'",
+        "/bin/zsh -c -- 'echo {gain}'",
+        "env A=1 dash -o errexit -c '{gain}'",
+        "bash -c -o pipefail 'echo {gain}'",
+        "fish --command='echo {gain}'",
+        "busybox sh -c 'echo {gain}'",
+    ],
+)
+def test_a_value_inside_the_program_of_a_shell_is_refused(command):
+    with pytest.raises(ValueError, match=r'would run them; got \{gain\}\. Write "\$ASKWISE_GAIN" instead'):
+        template_words(command, {"gain": None})
+    template_words("sh -c 'echo \"$1\"' _ {gain}", {"gain": None})  # a word of its own is none
+
+
+def test_parameters_that_would_share_a_variable_have_none():
+    setting = {"cut-off": 1, "cut off": 2, "Gain": 2.5, "größe": "x"}
+    assert trials.variables(setting) == {"ASKWISE_GAIN": "2.5", "ASKWISE_GR_SSE": "x"}
 
 
 @pytest.mark.parametrize(
@@ -595,7 +645,7 @@ def test_a_command_that_takes_too_long_is_ended_and_counts_as_no():
     ["a {gain}; b", "a ;", "a | b", "a || b", "a & b", "a &", "a && b", "a > x", "a >> x", "a 2>&1"],
 )
 def test_shell_syntax_is_refused(command):
-    with pytest.raises(ValueError, match=r"no shell interprets it; got .* Wrap it in sh -c"):
+    with pytest.raises(ValueError, match=r"no shell interprets it; got .* Wrap it in sh -c .*ASKWISE_"):
         template_words(command, {"gain": None})
 
 
@@ -1082,3 +1132,100 @@ def test_ctrl_c_ends_a_command_too():
     assert process.returncode == 130
     assert "The same command resumes" in shown
     assert statuses() == ["open"]
+
+
+# what files and texts of others may contain
+
+
+def test_no_cell_is_a_formula_and_every_value_is_found_again():
+    values = ["=1+1", "+a", "-b", "@c", "'=d", "'e", "-3.5", "f"]
+    listed = f"[space.'=x']\ntype = 'choice'\nvalues = {json.dumps(values)}\n"
+    written("binary", space=f"{listed}[space.y]\ntype='real'\nlow=-9\nhigh=-1\n")
+    with opened(Path("askwise.toml"), writes=True) as session:
+        for value in values:
+            session.study.record([{"=x": value, "y": -3.5}], True, participant="=cmd()")
+    text = told("export")
+    rows = list(csv.reader(io.StringIO(text)))
+    assert [row[2] for row in rows] == ["'=x", "'=1+1", "'+a", "'-b", "'@c", "''=d", "'e", "-3.5", "f"]
+    assert {row[3] for row in rows[1:]} == {"-3.5"}
+    assert not any(cell.startswith(("=", "+", "@", "\t", "\r")) for row in rows for cell in row)
+    before = [(entry.options, entry.participant) for entry in history()]
+    Path("out.csv").write_text(text)
+    told("import", "out.csv", "--again")
+    assert [(entry.options, entry.participant) for entry in history()] == before * 2
+
+
+@pytest.mark.parametrize(
+    ("encoding", "works"), [("utf-16", True), ("utf-8-sig", True), ("latin-1", False), ("utf-16-le", False)]
+)
+def test_files_of_spreadsheets_are_read_or_refused_in_words(encoding, works):
+    written("binary", space="[space.x]\ntype = 'choice'\nvalues = ['größer', 'kleiner']\n")
+    Path("in.csv").write_text("x,answer\ngrößer,yes\n", encoding=encoding)
+    if works:
+        assert "Recorded 1 answer" in told("import", "in.csv")
+    else:
+        assert "Save it as UTF-8" in refused("import", "in.csv")
+
+
+EXPORTED = "question,option,gain,cutoff,mode,status,outcome,participant,seconds,asked\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"questions": ' + "[" * 100_000, "file must be JSON that"),
+        ('{"questions": [' + "9" * 5000 + "]}", "file must be JSON that"),
+        (EXPORTED + "0,A,1,200,soft,answered,yes,,soon,x\n", "seconds must be a number; got 'soon'"),
+        ("gain,cutoff,mode,answer\nmuch;more,200,soft,yes\n", "gain must be a number; got 'much;more'"),
+        ("gain,cutoff,mode,answer\n" + "x" * 100_000 + ",200,soft,yes\n", "... (100,002 characters)"),
+        ("gain;cutoff;mode;answer\n1;200;soft;yes\n", "columns must be"),
+    ],
+    ids=["deep", "digits", "seconds", "semicolon", "long", "delimiter"],
+)  # fmt: skip
+def test_strange_contents_are_refused_in_a_line(content, problem):
+    written("binary")
+    Path("in.csv").write_text(content)
+    line = refused("import", "in.csv")
+    assert problem in line
+    assert len(line) < 1000
+
+
+@pytest.mark.parametrize("text", ["x = " + "[" * 100_000, "x = " + "9" * 5000], ids=["deep", "digits"])
+def test_a_strange_study_file_is_refused_in_a_line(text):
+    Path("askwise.toml").write_text(text)
+    assert "study file must " in refused("check")
+
+
+def test_an_id_of_thousands_of_digits_is_no_question():
+    written()
+    told("ask")
+    assert "id must be the number of a question" in refused("tell", "9" * 5000, "A")
+
+
+def test_bytes_that_are_no_text_are_no_answer():
+    written()
+    result = CliRunner().invoke(main, ["run"], input=b"\xff\xfe\nA\nq\n")
+    assert result.exception is None
+    assert "is no answer here" in result.stdout
+    assert statuses() == ["answered", "open"]
+
+
+def test_nothing_commands_the_terminal():
+    evil = "\x1b]0;owned\x07\x9b31m\u202e"
+    space = SPACE.replace("gain]", f"{json.dumps('ga' + evil)}]").replace('"soft"', json.dumps("so" + evil))
+    written("binary", f"question = {json.dumps('Well' + evil)}\n", space)
+    shown = [told("check"), told("ask"), told("run", typed="y\nq\n"), told("status"), told("best")]
+    shown += [told("check", "--json"), told("ask", "--json")]
+    for words in (
+        ["tell", evil],
+        [f"--{evil}"],
+        [evil],
+        ["ask", f"--{evil}"],
+        ["check", "-s", evil],
+        ["best", "-r", evil],
+    ):
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code
+        shown.append(result.output)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", "".join(shown))
+    assert r"\x1b]0;owned\x07\x9b31m\u202e" in shown[1]

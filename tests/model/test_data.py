@@ -1,5 +1,7 @@
 """Answers as signed rows: content, order, and refused input."""
 
+import functools
+import inspect
 import itertools
 
 import pytest
@@ -228,3 +230,27 @@ def test_swapping_the_points_and_the_winner_leaves_the_posterior(triples):
     one, other = aw.infer(duels(triples), kernel), aw.infer(duels(swapped), kernel)
     torch.testing.assert_close(one.mean(x), other.mean(x), rtol=1e-7, atol=1e-7)
     torch.testing.assert_close(one.log_evidence, other.log_evidence, rtol=1e-9, atol=1e-9)
+
+
+def unchecked(name: str):
+    """A constructor as it is without the type checks of the tests."""
+    return functools.partial(inspect.unwrap(vars(aw.Data)[name].__func__), aw.Data)
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda: unchecked("binary")([["a"]], [1]), "X"),
+        (lambda: unchecked("binary")(None, [1]), "X"),
+        (lambda: unchecked("binary")([[0.1], [0.2, 0.3]], [1, 0]), "X"),
+        (lambda: unchecked("binary")(torch.tensor([[0.1j]]), [1]), "X"),
+        (lambda: unchecked("binary")([[10**400]], [1]), "X"),
+        (lambda: unchecked("binary")([[0.1]], [None]), "c"),
+        (lambda: unchecked("duels")(object(), [1]), "X"),
+        (lambda: unchecked("batches")([[[0.1], [0.2], ["c"]]], [[1, 1, 1]]), "X"),
+        (lambda: unchecked("rankings")([[[0.1], [0.2]]], [["x"]]), "best"),
+    ],
+)
+def test_what_has_no_numbers_is_refused(make, what):
+    with pytest.raises(TypeError, match=rf"^{what} must be real numbers; got .+\. Give nested lists"):
+        make()

@@ -284,6 +284,7 @@ def test_numbers_of_numpy_become_numbers_of_python():
         (Integer, (0.5, 3)),
         (Choice, ([None, 1],)),
         (Choice, (3,)),
+        (Choice, ([1, 2], 1)),
         (Fixed, ([1],)),
     ],
 )
@@ -381,6 +382,22 @@ def test_settings_that_do_not_fit_are_refused_by_name(changed, problem):
 def test_a_missing_parameter_is_refused():
     with pytest.raises(ValueError, match=r"^params must be gain, .*; got gain\. Name each of them once\."):
         example().unit({"gain": 1})
+
+
+@pytest.mark.parametrize("point", [math.nan, [0.5] * 6, None, "here"])
+def test_what_is_no_point_is_refused(point):
+    with pytest.raises(
+        TypeError, match=r"^point must be a tensor of 6 coordinates; got .*\. Make it by space\.unit"
+    ):
+        inspect.unwrap(Space.values)(example(), point)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_point_that_is_nowhere_is_refused(value):
+    with pytest.raises(
+        ValueError, match=r"^point must have finite coordinates; got \[.*\]\. Keep them between"
+    ):
+        example().natural(torch.full((6,), value, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("shape", [(2,), (1, 6)])
@@ -554,7 +571,7 @@ def test_constraints_that_leave_very_little_are_accepted(texts):
         (Space(a=Integer(0, 10), b=Real(0, 10)), ("a + b <= 7", "a + b >= 7")),
         (Space(a=Integer(0, 10), b=Real(0, 10)), ("5 <= a + b <= 5.000001",)),
         (Space(a=Real(1, 1e10, log=True), b=Real(1, 1e10, log=True)), ("a + b <= 20", "a + b >= 20")),
-        (Space(a=Real(0, 1), f=Fixed(0.1), g=Fixed(0.2)), ("a + f + g <= 0.3",)),
+        (Space(a=Real(0, 1), f=Fixed(0.25), g=Fixed(0.5)), ("a + f + g <= 0.75",)),
         (Space(a=Integer(0, 10**12), b=Integer(0, 10**12)), ("a + b <= 7", "a + b >= 7")),
     ],
     ids=str,

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+import askwise as aw
 import postgres
 from askwise import storage
 from askwise.storage import Event, StudyNotFound, database, migrations, names, open_record, schema, sql
@@ -578,3 +579,45 @@ def test_a_forgotten_record_closes_itself(tmp_path):
     assert (tmp_path / "a.db-wal").exists()
     del record
     assert not (tmp_path / "a.db-wal").exists()  # by the last connection, when it closes
+
+
+MISTYPED = [
+    *("postgres:/user:hunter2@host", "postgresql//u:hunter2@h", "postgresql://u:hun@ter2@host/db"),
+    *("sqlite://u:hunter2@h/x", "sqlite:///u:hunter2@h/x", "POSTGRESQL://u:hunter2@h/db", "u:hunter2@h/db"),
+    *(
+        "postgresql:u:hunter2@h/db",
+        "postgres;//u:hunter2@h",
+        "hunter2@h",
+        "mysql://u:hunter2@h/x",
+        "file:u:hunter2@h",
+    ),
+    *(
+        "postgresql:/h/db?password=hunter2",
+        "host=h password=hunter2",
+        " postgresql://u:hunter2@h",
+        "postgresql://u:hunter2",
+    ),
+    *(
+        "postgresql:///u:hunter2@h",
+        "postgresql://u:hunter2@h:port/db",
+        "postgresql://u%3Ahunter2%40h",
+        "http://u:hunter2@h",
+    ),
+    *("postgresql:///d?password=hunter2&port=x", "jdbc:postgresql://h/d?user=u&password=hunter2"),
+]
+
+
+@pytest.mark.parametrize("address", MISTYPED)
+def test_a_mistyped_address_is_refused_without_its_password_and_makes_no_file(address, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(aw.Refused, match=r"^storage must ") as refused:
+        open_record(address, "s", {})
+    assert not any(part in str(refused.value) for part in ("hunter", "ter2"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_with_an_at_sign_is_written_as_a_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for address in ("./me@home.db", "sqlite:///you@home.db", str(tmp_path / "us@home.db")):
+        open_record(address, "s", {}).close()
+    assert {file.name for file in tmp_path.glob("*.db")} == {"me@home.db", "you@home.db", "us@home.db"}

@@ -12,8 +12,8 @@ _ANSWER = (
     "batches also rankings, best first (C,A,B or, in quotes, 'C>A'); tie (can't decide), skip, void."
 )
 _COMMAND = (
-    "For yes/no studies: the command to run for each question, such as './gait.sh {gain} {cutoff}'. "
-    "Exit code 0 means yes, any other no; 126 and 127 (the command cannot run) end the session."
+    "For yes/no studies: the command to run for each question, such as './gait.sh {gain} {cutoff}'; the "
+    "values are also in $ASKWISE_GAIN, ... Exit code 0 means yes, 1 no; anything else is a failure and stops."
 )
 
 
@@ -96,7 +96,7 @@ def run(  # noqa: PLR0913 - one for each option
     command: Annotated[str | None, typer.Option(metavar="TEXT", help=_COMMAND)] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(metavar="S", help="Seconds after which a command is killed; that counts as no."),
+        typer.Option(metavar="S", help="Seconds after which a command is killed; that is a failure."),
     ] = None,
     participant: Participant = None,
     context: Context = None,

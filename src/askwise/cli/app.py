@@ -9,8 +9,9 @@ import typer
 from typer.core import TyperGroup
 
 from askwise import plugins
-from askwise.errors import Refused
+from askwise.errors import Refused, printable, shortened
 
+_LONGEST = 500  # characters of a message about a wrong call
 DEFAULT_FILE = Path("askwise.toml")
 
 StudyFile = Annotated[Path, typer.Option("--study", "-s", metavar="FILE", help="The study file.")]
@@ -33,7 +34,11 @@ class _Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta["askwise.json"] = "--json" in args
         rest, ctx.meta["askwise.imports"] = _without_imports(args)
-        return super().parse_args(ctx, rest)
+        try:
+            return super().parse_args(ctx, rest)
+        except Exception as error:
+            _tame(error)
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -42,6 +47,7 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except Exception as error:
             as_json = ctx.meta["askwise.json"]
+            _tame(error)
             usage = getattr(error, "format_message", None)
             message = message_of(error) if usage is None else usage()
             if message is None or (usage is not None and not as_json):
@@ -49,8 +55,14 @@ class _Commands(TyperGroup):
             if as_json:
                 print_json({"error": message})
             else:
-                typer.echo(f"askwise: {message}", err=True)
+                typer.echo(printable(f"askwise: {message}"), err=True)
             raise typer.Exit(getattr(error, "exit_code", 1)) from None
+
+
+def _tame(error: Any) -> None:
+    """Escape and shorten what a wrong call is quoted with."""
+    if hasattr(error, "format_message"):
+        error.message = printable(shortened(error.message, _LONGEST))
 
 
 def _without_imports(args: list[str]) -> tuple[list[str], list[str]]:
@@ -109,8 +121,11 @@ def _program(
 
 
 def print_json(document: object) -> None:
-    """Print one JSON document."""
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    """Print one JSON document; what could command a terminal is escaped as JSON does it."""
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    typer.echo(
+        "".join(char if char == "\n" or printable(char) == char else json.dumps(char)[1:-1] for char in text)
+    )
 
 
 def show(as_json: bool, document: object, sentence: str) -> None:
@@ -118,4 +133,4 @@ def show(as_json: bool, document: object, sentence: str) -> None:
     if as_json:
         print_json(document)
     else:
-        typer.echo(sentence)
+        typer.echo(printable(sentence))

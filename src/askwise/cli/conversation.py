@@ -12,10 +12,11 @@ from rich.text import Text
 
 from askwise.cli.screen import counted, print_best, progress_line, question_table
 from askwise.cli.session import Session
-from askwise.errors import Conflict, Refused
+from askwise.errors import Conflict, NotFound, Refused, printable
 from askwise.study import Answer, Question, Study, labels
 from askwise.study.answers import Pairs
 
+_ID_DIGITS = 18  # more are no question of any study, and thousands are no number to Python
 _SHORT = {"t": "tie", "s": "skip", "u": "undo", "q": "quit"}
 
 
@@ -70,6 +71,8 @@ def split_words(words: list[str], has_pairs: bool) -> tuple[int | None, str]:
         raise Refused("tell", expected, got, "Write `tell 3 A`, say.")
     if first and not (first[0].isascii() and first[0].isdecimal()):
         raise Refused("id", "be the number of a question", repr(first[0]), "`askwise ask` shows it.")
+    if first and len(first[0]) > _ID_DIGITS:
+        raise NotFound("id", "be the number of a question", first[0], "`askwise ask` shows it.")
     return int(first[0]) if first else None, text
 
 
@@ -146,6 +149,8 @@ def record_unless_answered(interview: Interview, question: Question, record: Cal
 def conversation(interview: Interview) -> Done:
     """Ask a person until there are enough answers or they quit."""
     person = _Person(interview)
+    if hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(errors="backslashreplace")  # bytes that are no text are no answer
     return ask_repeatedly(interview, person.answered, f"Keys, each followed by Enter: {person.keys}.")
 
 
@@ -199,7 +204,7 @@ class _Person:
 
     def _show(self, question: Question) -> None:
         out, session = self.interview.console, self.interview.session
-        out.print(Text(f"Question {question.id}: {session.config.question}", style="bold"))
+        out.print(Text(printable(f"Question {question.id}: {session.config.question}"), style="bold"))
         out.print()
         out.print(question_table(question.options, session.config.space))
         out.print()

@@ -14,6 +14,7 @@ from itertools import count, groupby
 from pathlib import Path
 from typing import Any
 
+from askwise.cli.cells import defused, restored, text_of
 from askwise.cli.session import Session, read_value
 from askwise.errors import Refused
 from askwise.storage import open_record
@@ -33,7 +34,7 @@ def csv_text(study: Study) -> str:
         raise Refused("parameters", expected, ", ".join(taken), "Use --format json.")
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*_BEFORE, *study.space.parameters, *_AFTER])
+    writer.writerow(map(defused, [*_BEFORE, *study.space.parameters, *_AFTER]))
     for entry in study.history():
         asked = datetime.fromtimestamp(entry.asked, UTC).isoformat(timespec="milliseconds")
         names, given = labels(len(entry.options)), entry.answer if entry.status == "answered" else None
@@ -42,7 +43,7 @@ def csv_text(study: Study) -> str:
             values = [option[name] for name in study.space.parameters]
             written = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
             last = [entry.status, outcome, entry.participant, entry.seconds, asked]
-            writer.writerow([entry.id, label, *written, *last])
+            writer.writerow(map(defused, [entry.id, label, *written, *last]))
     return out.getvalue()
 
 
@@ -76,7 +77,7 @@ class Imported:
 
 def read_rows(file: Path, study: Study) -> tuple[list[Imported], int]:
     """All answers in a file, and the number of questions without one."""
-    text = file.read_text(encoding="utf-8-sig")
+    text = text_of(file)
     is_json = text.lstrip().startswith("{")
     questions, read = _json_questions(text) if is_json else _csv_questions(file, text, study)
     found = []
@@ -139,7 +140,7 @@ def _csv_questions(file: Path, text: str, study: Study) -> Questions:
     except (csv.Error, ValueError) as error:
         got = f"{file} ({error})"
         raise Refused("file", "be CSV with a header", got, "Run `askwise export` for an example.") from None
-    columns = [cell.strip() for cell in header[1]]
+    columns = [restored(cell.strip()) for cell in header[1]]
     twice = [name for name in columns if columns.count(name) > 1]
     if twice:
         raise Refused("columns", "have different names", f"{twice[0]!r} twice", "Rename one.")
@@ -148,7 +149,9 @@ def _csv_questions(file: Path, text: str, study: Study) -> Questions:
         if len(cells) != len(columns):
             advice = "Put quotes around a cell with a comma in it."
             raise Refused(f"row {number}", f"have {len(columns)} cells, like the header", len(cells), advice)
-        rows.append((f"row {number}", dict(zip(columns, (cell.strip() for cell in cells), strict=True))))
+        rows.append(
+            (f"row {number}", dict(zip(columns, (restored(cell.strip()) for cell in cells), strict=True)))
+        )
     if set(_BEFORE + _AFTER) <= set(columns):
         return _grouped(rows, columns, study), _exported_question
     _check_simple(columns, study)
@@ -219,7 +222,7 @@ def _seconds(text: str) -> float | None:
     try:
         return float(text) if text else None
     except ValueError:
-        raise Refused("seconds", "be a number", repr(text), "Leave it out if unknown.") from None
+        raise Refused("seconds", "be a number", repr(text), "Correct it, or leave it empty.") from None
 
 
 def _from_outcomes(outcomes: Sequence[str]) -> Answer:
@@ -237,7 +240,7 @@ def _from_outcomes(outcomes: Sequence[str]) -> Answer:
 def _json_questions(text: str) -> Questions:
     try:
         document = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # no JSON, a number of thousands of digits, too deep
         raise Refused("file", "be JSON that `askwise export` wrote", error, "Export it again.") from None
     questions = document.get("questions")
     if not isinstance(questions, list):

@@ -1,5 +1,6 @@
 """Commands about results: status, best, plot, replay, simulate, export, import."""
 
+import sys
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Annotated
 import typer
 
 from askwise.cli.app import DEFAULT_FILE, AsJson, Context, New, StudyFile, main, print_json, show
-from askwise.errors import Refused, extra
+from askwise.errors import Refused, extra, printable
 
 Figures = StrEnum("Figures", ["slices", "maps", "uncertainty", "score", "progress", "all"])
 Format = StrEnum("Format", ["csv", "json"])
@@ -231,7 +232,7 @@ def export(
         text = csv_text(session.study) if form is Format.csv else json_text(session)
         questions = len(session.study.history())
     if out is None:
-        typer.echo(text, nl=False)
+        typer.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
         return
     out.write_text(text, encoding="utf-8", newline="")
     document = {"file": str(out), "format": form.value, "questions": questions}

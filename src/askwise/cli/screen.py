@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from askwise.cli.session import Session
+from askwise.errors import printable
 from askwise.space import Space
 from askwise.study import Best, Checkpoint, Simulation, YesNo, conclusion, labels
 from askwise.study.program import differences
@@ -21,9 +22,16 @@ _WIDTH = 1000  # in files and pipes, where lines must not be broken
 _BAR = 30
 
 
+class _Screen(Console):
+    """A console that escapes what could command the terminal."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(printable(one) if isinstance(one, str) else one for one in objects), **options)
+
+
 def console(*, stderr: bool = False) -> Console:
     """A console that uses colours only in a terminal, and not if NO_COLOR is set."""
-    made = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    made = _Screen(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not made.is_terminal:
         made.width = _WIDTH
     return made
@@ -40,9 +48,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], right: Colle
     for number, column in enumerate(columns):
         side: Literal["left", "right"] = "right" if number in right else "left"
         style = "bold" if number == 0 else None
-        made.add_column(Text(column), justify=side, overflow="fold", no_wrap=number == 0, style=style)
+        made.add_column(
+            Text(printable(column)), justify=side, overflow="fold", no_wrap=number == 0, style=style
+        )
     for row in rows:
-        made.add_row(*(Text(str(cell)) for cell in row))
+        made.add_row(*(Text(printable(str(cell))) for cell in row))
     return made
 
 

@@ -10,7 +10,7 @@ import torch
 
 from askwise.errors import Refused
 from askwise.space import Parameter, Space, Value
-from askwise.storage import StudyNotFound, names, open_record, shown
+from askwise.storage import StudyNotFound, check_address, names, open_record, shown
 from askwise.study import Config, Study, load
 
 _OPEN = ("rule", "size", "initial")  # settings that a file may leave to the defaults
@@ -60,6 +60,11 @@ def read_config(file: Path) -> Config:
         if not error.place:  # it names the file itself
             raise
         raise error.at(str(file)) from None
+    if config.storage is not None:
+        try:
+            check_address(config.storage)
+        except Refused as error:
+            raise error.at(str(file)) from None
     name, mark, query = (config.storage or "").removeprefix("sqlite:///").partition("?")
     if not name or "://" in name or name == ":memory:":
         return config  # not the path of a file

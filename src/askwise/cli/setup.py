@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from askwise.cli.app import DEFAULT_FILE, AsJson, StudyFile, main, print_json, show
-from askwise.errors import Refused
+from askwise.errors import Refused, printable
 from askwise.rules.asks import Asks
 
 _FEEDBACK = "binary: did it work? duel: which of two is better? batch: compare several."
@@ -91,7 +91,7 @@ def doctor(
         found.append(finding)
         if not as_json:
             mark = "ok     " if finding.ok else "PROBLEM"
-            typer.echo(f"{mark}  {finding.what}: {finding.detail} {finding.advice}".rstrip())
+            typer.echo(printable(f"{mark}  {finding.what}: {finding.detail} {finding.advice}".rstrip()))
     well = all(finding.ok for finding in found)
     if as_json:
         print_json({"ok": well, "findings": [vars(finding) for finding in found]})

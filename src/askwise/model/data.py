@@ -165,7 +165,7 @@ class Data:
 
     def with_margin(self, margin: float | int | Tensor) -> "Data":
         """The same outcomes with another margin: a number, or one per lane."""
-        value = torch.as_tensor(margin, dtype=self.signs.dtype, device=self.signs.device).detach()
+        value = _checked_numbers("margin", margin, self.signs.dtype).to(self.signs.device)
         if value.shape not in (torch.Size(), self.lanes):
             expected = f"be a number or one for each lane, {tuple(self.lanes)}"
             raise Refused("margin", expected, f"shape {tuple(value.shape)}", "Give one for all.")
@@ -238,9 +238,20 @@ def _arange(count: int, like: Tensor) -> Tensor:
     return torch.arange(count, device=like.device)
 
 
+def _checked_numbers(what: str, given: object, dtype: torch.dtype | None = None) -> Tensor:
+    """What was given as a tensor; refuses what has no numbers, or not the same number of them everywhere."""
+    try:
+        if isinstance(given, Tensor) and given.is_complex():
+            raise TypeError
+        return torch.as_tensor(given, dtype=dtype).detach()
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        advice = "Give nested lists of equal lengths, an array or a tensor."
+        raise WrongType(what, "be real numbers", repr(given), advice) from None
+
+
 def _checked_points(X: object, members: str, dims: tuple[int, int]) -> Tensor:
     """Points as float64 in the unit cube."""
-    points = torch.as_tensor(X, dtype=torch.float64).detach()
+    points = _checked_numbers("X", X, torch.float64)
     if points.ndim not in dims:
         expected = f"have shape [n, {members}d] or [lane, n, {members}d]"
         raise Refused("X", expected, tuple(points.shape), "Add or drop a dimension.")
@@ -254,7 +265,7 @@ def _checked_points(X: object, members: str, dims: tuple[int, int]) -> Tensor:
 
 def _checked_outcomes(c: object, points: Tensor, answers: tuple[int, ...]) -> Tensor:
     """Outcomes as 0.0 or 1.0, one per answer."""
-    outcomes = torch.as_tensor(c, dtype=torch.float64, device=points.device).detach()
+    outcomes = _checked_numbers("c", c, torch.float64).to(points.device)
     if outcomes.shape != torch.Size(answers):
         expected = f"have one outcome for each answer, shape {tuple(answers)}"
         raise Refused("c", expected, tuple(outcomes.shape), "Give X and c for the same answers.")
@@ -266,7 +277,7 @@ def _checked_outcomes(c: object, points: Tensor, answers: tuple[int, ...]) -> Te
 
 def _checked_ranking(best: object, points: Tensor) -> tuple[Int[Tensor, "*b m"], int]:
     """The members of each group, ranked ones first, and how many are ranked, at most m - 1."""
-    places = torch.as_tensor(best, device=points.device).detach()
+    places = _checked_numbers("best", best).to(points.device)
     groups, m = points.shape[:-2], points.shape[-2]
     if m < 2:
         raise Refused("X", "hold two points or more a ranking", m, "Use Data.binary for one.")

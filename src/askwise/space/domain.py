@@ -19,6 +19,11 @@ _TOLERANCE = 1e-9  # of a constraint, relative to the size of its terms
 _VAST = 1e7
 _AIM = 1e-12  # tighter than the tolerance, so that another summation order does not leave the feasible set
 _STALLED = 1e-14  # relative change of a value below which a projection has stalled
+LISTED = 100_000
+"""Combinations of discrete values among which settings are looked for one by one."""
+_TIGHTENINGS = 20
+_SAMPLE = 512  # points whose nearest settings are counted
+_APART = 1e-7  # in the unit cube: settings closer than this count as one
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +183,9 @@ class Domain(Scale):
             moved = self.projected(x[bad])
             still = ~self.feasible(moved)
             if still.any():
-                moved[still] = self._towards_anchor(moved[still])
+                listed = self.listed
+                lead = self._towards_anchor if listed is None else self._nearest
+                moved[still] = lead(moved[still])
             x[bad] = moved
         return x
 
@@ -251,22 +258,76 @@ class Domain(Scale):
 
         All values of a choice, and all steps of a linear scale, are equally likely.
         """
+        if self.listed is not None:  # draws hardly ever meet an equality; their sum is uniform, too
+            number = (draws[..., 0, :].sum(-1) % 1 * len(self.listed)).long()
+            return self.listed[number.clamp_max(len(self.listed) - 1)]
         settings = self.rounded(draws)
         first = self.feasible(settings).to(torch.uint8).argmax(-1)[..., None, None]
         return self.snapped(settings.gather(-2, first.expand(*first.shape[:-1], self.d))[..., 0, :])
 
+    @functools.cached_property
+    def equalities(self) -> Bool[Tensor, " c"]:
+        """Constraints of discrete values whose opposites are there, too, with the same limit."""
+        discrete = (torch.where(self.stays, 0.0, self.weights) == 0).all(-1)
+        opposite = (self.weights[:, None] == -self.weights[None]).all(-1)
+        same = (self.limits[:, None] + self.limits[None]).abs() <= _TOLERANCE * self.limits.abs()
+        return discrete & (opposite & same).any(-1)
+
+    @functools.cached_property
+    def listed(self) -> Float[Tensor, "s d"] | None:
+        """All settings where there are equalities of discrete values, unless there are too many."""
+        return self.settings(LISTED) if self.equalities.any() else None
+
+    def distinct(self) -> int:
+        """How many settings there are or, where they are too many to look at, how many a sample has."""
+        found = self.settings(LISTED)
+        if found is None:
+            engine = torch.quasirandom.SobolEngine(self.d, scramble=True, seed=0)
+            found = self.rounded(engine.draw(_SAMPLE, dtype=torch.float64))
+            # whoever misses an equality of discrete values ends at the anchor, or close to it
+            found = found[self.feasible(found)] if self.equalities.any() else self.snapped(found)
+        return len((found / _APART).round().unique(dim=0))
+
+    def _nearest(self, x: Float[Tensor, "r d"]) -> Float[Tensor, "r d"]:
+        """The nearest of all settings."""
+        assert self.listed is not None
+        return self.listed[torch.cdist(x, self.listed).argmin(-1)]
+
+    @functools.cached_property
+    def _ranges(self) -> tuple[Tensor, Tensor]:
+        """Lowest and highest number of steps of each coordinate; equalities leave fewer of them."""
+        low = torch.zeros_like(self.low)
+        high = (self.high - self.low) / self._grid
+        high = torch.where(self.stepped, high.round(), high)
+        if not self.equalities.any():
+            return low, high
+        given = (self.natural(self.given.nan_to_num(0.0)) - self.low) / self._grid
+        low, high = (torch.where(self.given.isnan(), end, given) for end in (low, high))
+        rows, limits = self.weights * self._grid, self.limits - self.weights @ self.low
+        for _ in range(_TIGHTENINGS):
+            size = rows.abs() @ high + limits.abs()
+            # what the others need at least leaves that much for this one
+            least = torch.where(rows > 0, rows * low, rows * high)
+            room = (limits - least.sum(-1) + 1e-9 * size)[:, None] + least
+            bound = torch.where(rows == 0, math.nan, room / rows)
+            up = torch.where(rows > 0, bound, math.inf).nan_to_num(math.inf).amin(0).floor()
+            down = torch.where(rows < 0, bound, -math.inf).nan_to_num(-math.inf).amax(0).ceil()
+            high = torch.where(self.stays, torch.minimum(high, up), high)
+            low = torch.where(self.stays, torch.maximum(low, down), low)
+        return low, torch.maximum(low, high)
+
     def settings(self, most: int) -> Float[Tensor, "s d"] | None:
-        """All settings, if no parameter is continuous and there are at most ``most``."""
-        steps = ((self.high - self.low) / self._grid).round()
-        counts = torch.where(self.stepped & ~self.held, steps + 1, 1).long().tolist()
+        """All settings, if none is continuous and at most ``most`` combinations are to be looked at."""
+        least, last = self._ranges
+        counts = torch.where(self.stepped & ~self.held, last - least + 1, 1).long().tolist()
         free = [(first, end) for first, end in self.choices if self.given[first].isnan()]
         total = math.prod(counts) * math.prod(end - first for first, end in free)
         if not self.stays.all() or total > most:
             return None
         points = self.anchor[None]
-        for column in [column for column, count in enumerate(counts) if count > 1]:
+        for column in (self.stepped & ~self.held).nonzero()[:, 0].tolist():
             scale = self._scale(column)
-            values = torch.arange(counts[column], dtype=points.dtype, device=points.device)
+            values = torch.arange(counts[column], dtype=points.dtype, device=points.device) + least[column]
             places = scale.placed(values * scale.step + scale.low)
             points = points.repeat_interleave(len(places), 0)
             points[:, column] = places.repeat(len(points) // len(places))

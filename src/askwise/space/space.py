@@ -3,7 +3,7 @@
 import functools
 import keyword
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +14,12 @@ from torch import Tensor
 from askwise.errors import Refused, WrongType
 from askwise.space.constraints import NEARLY, HalfSpace, narrowed, parsed
 from askwise.space.domain import Domain
+from askwise.space.exact import Comparison, comparisons, corrected
 from askwise.space.parameters.base import KINDS, Coordinate, Parameter, Value
 
 _CACHED = 32  # contexts
+_TRIED = 8  # settings that may have an exact one next to them
+_TOWARDS = [1 - 2.0**-k for k in (40, 30, 20, 12, 8, 5, 3, 2, 1)]  # shares of the way from the anchor
 
 
 class Space:
@@ -45,18 +48,30 @@ class Space:
         self._half_spaces: list[HalfSpace] = []
         self._free_domain: Domain | None = None  # without a context, where there are constraints
         self._domains: dict[object, Domain] = {}
+        self._comparisons: list[Comparison] = []
+        self._refuges: dict[Domain, dict[str, Value] | None] = {}
 
     def where(self, *constraints: str) -> "Space":
         """The same space with linear constraints in natural units, e.g. ``"attack + 2 * release <= 10"``."""
-        numbers = {name: parameter for name, parameter in self.parameters.items() if parameter.numeric}
-        known = {name: None if kind.width else kind.natural([]) for name, kind in numbers.items()}
+        narrow = self._narrowed(constraints)
+        if narrow._free_domain is not None and narrow._exact_setting(narrow._free_domain) is None:
+            expected = "leave at least one setting that satisfies them exactly, in float64"
+            got = " and ".join(map(repr, narrow.constraints))
+            raise Refused("constraints", expected, got, "Loosen one of them a little.")
+        return narrow
+
+    def _narrowed(self, constraints: Sequence[str]) -> "Space":
+        """The same space with constraints, which perhaps no setting satisfies to the last digit."""
         for text in constraints:
             if not isinstance(text, str):
                 raise WrongType("constraint", "be text", repr(text), "Write 'gain + bands <= 12', say.")
+        numbers = {name: parameter for name, parameter in self.parameters.items() if parameter.numeric}
+        known = {name: None if kind.width else kind.natural([]) for name, kind in numbers.items()}
         narrow = Space(**self.parameters)
         narrow.constraints = (*self.constraints, *(text.strip() for text in constraints))
         more = [half for text in constraints for half in parsed(text, known)]  # type: ignore[arg-type]
         narrow._half_spaces = [*self._half_spaces, *more]
+        narrow._comparisons = comparisons(narrow.constraints, self.parameters)
         if narrow._half_spaces:
             narrow._free_domain = narrow._anchored({})
             if narrow._free_domain is None:
@@ -79,11 +94,28 @@ class Space:
         """Names of the context parameters, which are given with each question."""
         return tuple(name for name, parameter in self.parameters.items() if parameter.context)
 
-    def natural(self, point: Float[Tensor, " d"]) -> dict[str, Value]:
-        """The setting at a point of the unit cube."""
+    def natural(self, point: Tensor) -> dict[str, Value]:
+        """The setting at a point of the unit cube; it satisfies the constraints exactly.
+
+        A comparison with a continuous parameter holds in float64, evaluated as it is written, and in rational
+        numbers; one of values on grids and contexts holds in their decimal digits.  A point outside the
+        constraints has the values of its coordinates.
+        """
+        setting = self.values(point)
+        if all(one.holds(setting) for one in self._comparisons) or not self._is_near(setting):
+            return setting
+        return self._next_to(point, setting) or setting
+
+    def values(self, point: Tensor) -> dict[str, Value]:
+        """The value of each parameter at a point, which may miss the constraints by a rounding error."""
+        if not isinstance(point, Tensor):
+            advice = "Make it by space.unit, or by torch.tensor."
+            raise WrongType("point", f"be a tensor of {self.d} coordinates", repr(point), advice)
         if point.shape != (self.d,):
             advice = "Give one for each number and each value of a choice."
             raise Refused("point", f"have {self.d} coordinates", f"shape {tuple(point.shape)}", advice)
+        if not point.isfinite().all():
+            raise Refused("point", "have finite coordinates", point.tolist(), "Keep them between 0 and 1.")
         places, items = iter(point.tolist()), self.parameters.items()
         return {name: kind.natural([next(places) for _ in range(kind.width)]) for name, kind in items}
 
@@ -95,9 +127,7 @@ class Space:
             got = ", ".join(map(str, params)) or "none"
             raise Refused("params", f"be {', '.join(self.parameters)}", got, "Name each of them once.")
         places = [place for name in self.parameters for place in self._places(name, filled[name])]
-        # numbers at their coordinates; zero for parameters that constraints cannot name
-        values = [float(filled[name]) if self.parameters[name].numeric else 0.0 for name in self.owners]
-        if self._free_domain and not self._free_domain.satisfied(_f64(values), NEARLY):
+        if not self._is_near(filled):
             expected = f"satisfy {' and '.join(map(repr, self.constraints))}"
             raise Refused("params", expected, dict(params), "Change one of them.")
         return _f64(places)
@@ -120,12 +150,25 @@ class Space:
         if key not in self._domains:
             if len(self._domains) >= _CACHED:
                 self._domains.clear()
+                self._refuges.clear()
             found = self._anchored(places)
-            if found is None:
+            if found is None or (self.contexts and self._comparisons and self._exact_setting(found) is None):
                 expected = "leave at least one setting that satisfies the constraints"
                 raise Refused("context", expected, given, "Loosen a constraint, or refuse this context.")
             self._domains[key] = found
         return self._domains[key]
+
+    def count(self, context: Mapping[str, Value] | None = None) -> float | int:
+        """How many settings there are in a context.
+
+        With constraints, counted one by one among at most 100,000 combinations of discrete values; of more,
+        or with continuous parameters, among the settings nearest to 512 points.
+        """
+        if self._comparisons:
+            domain = self.domain(context)
+            assert domain is not None
+            return domain.distinct()
+        return math.prod(kind.count for kind in self.parameters.values() if not kind.context)
 
     def to_dict(self) -> dict[str, Any]:
         """The space as JSON, which :meth:`from_dict` reads back."""
@@ -137,7 +180,8 @@ class Space:
     def from_dict(cls, written: Mapping[str, Any]) -> "Space":
         """The space that :meth:`to_dict` wrote."""
         space = cls(**{name: Parameter.from_dict(spelled) for name, spelled in written["parameters"]})
-        return space.where(*written["constraints"]) if written.get("constraints") else space
+        # not refused for want of an exact setting: it may be of a study that was begun before that counted
+        return space._narrowed(written["constraints"]) if written.get("constraints") else space
 
     def __eq__(self, other: object) -> bool:
         """The same parameters in the same order, and the same constraints."""
@@ -166,6 +210,38 @@ class Space:
             return self.parameters[name].places(value)
         except Refused as error:
             raise error.about(f"parameter {name}") from None
+
+    def _is_near(self, setting: Mapping[str, Value]) -> bool:
+        """Whether a setting satisfies the constraints up to rounding."""
+        # numbers at their coordinates; zero for parameters that constraints cannot name
+        values = [float(setting[name]) if self.parameters[name].numeric else 0.0 for name in self.owners]
+        return self._free_domain is None or bool(self._free_domain.satisfied(_f64(values), NEARLY))
+
+    def _next_to(self, point: Tensor, setting: Mapping[str, Value]) -> dict[str, Value] | None:
+        """The exact setting that is nearest to a point: next to it, or on the way to the anchor."""
+        found = corrected(setting, self._comparisons, self.parameters)
+        if found is not None:
+            return found
+        domain = self.domain({name: setting[name] for name in self.contexts})
+        assert domain is not None
+        anchor = torch.where(domain.one_hot, point, domain.anchor)
+        for share in _TOWARDS:
+            between = self.values(domain.rounded(anchor + share * (point - anchor)))
+            found = corrected(between, self._comparisons, self.parameters) if self._is_near(between) else None
+            if found is not None:
+                return found
+        refuge = self._exact_setting(domain)
+        kept = {name: setting[name] for name, kind in self.parameters.items() if not kind.numeric}
+        return None if refuge is None else {**refuge, **kept}
+
+    def _exact_setting(self, domain: Domain) -> dict[str, Value] | None:
+        """A setting that satisfies the constraints exactly, the anchor if possible; None if none is found."""
+        if domain not in self._refuges:
+            engine = torch.quasirandom.SobolEngine(domain.d, scramble=True, seed=0)
+            points = [domain.anchor, *domain.snapped(engine.draw(_TRIED, dtype=torch.float64))]
+            settings = (corrected(self.values(x), self._comparisons, self.parameters) for x in points)
+            self._refuges[domain] = next((found for found in settings if found is not None), None)
+        return self._refuges[domain]
 
     def _anchored(self, context: Mapping[str, tuple[float, ...]]) -> Domain | None:
         """The domain with the context at these places; None if it is empty."""

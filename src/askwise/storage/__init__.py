@@ -8,12 +8,13 @@
 """
 
 import os
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, cast
 
 from askwise import plugins
-from askwise.errors import WrongType, extra
+from askwise.errors import Refused, WrongType, extra
 from askwise.storage.record import KINDS as KINDS
 from askwise.storage.record import ONCE as ONCE
 from askwise.storage.record import CheckedRecord as CheckedRecord
@@ -33,6 +34,10 @@ from askwise.storage.record import repeated as repeated
 STORAGES: dict[str, Storage] = {}
 """Storages of plug-ins, by the scheme of their addresses: ``{"redis": ...}`` for ``redis://host``."""
 _BUILT_IN = ("sqlite", "postgresql", "postgres")
+_SCHEME = re.compile(r"([A-Za-z][\w+.-]+)(:/|//)")
+_SERVER = re.compile(r"([^@/]*(:[^@]*)?@)?[^@/?%:]*(\[[^]@]*\])?(:\d+)?([/?][^@]*)?")
+_PATH = re.compile(r"[/.~\\]|[A-Za-z]:[/\\]")
+_SECRET = re.compile(r":[^/]*@|(password|passwd|pwd)\s*=", re.IGNORECASE)
 
 
 def open_record(storage: str | None, name: str, settings: dict[str, Any] | None) -> Record:
@@ -50,6 +55,32 @@ def open_record(storage: str | None, name: str, settings: dict[str, Any] | None)
     if settings is None:
         raise StudyNotFound("name", "be a study in memory", repr(name), "Give settings to create it.")
     return MemoryRecord(name, settings)
+
+
+def check_address(storage: str) -> None:
+    """Refuse an address that is not understood, without showing it: it may have a password in it.
+
+    Nor is it taken for the name of a file.  An address is whatever has ``://``, begins with a word and ``:/``
+    or ``//``, or has an ``@`` unless it begins as a path does (``/``, ``./``, ``~``); a file with an ``@`` in
+    its name is written as ``./me@home.db`` or ``sqlite:///me@home.db``.
+    """
+    scheme, colon, rest = storage.partition("://")
+    kind = scheme.partition("+")[0]  # of postgresql+psycopg, say
+    if not colon:
+        is_path = _PATH.match(storage) or not (_SCHEME.match(storage) or "@" in storage)
+        known = bool(is_path) and not _SECRET.search(storage)
+    elif kind == "sqlite":
+        known = not _SECRET.search(rest)
+    elif kind in _BUILT_IN:
+        known = bool(_SERVER.fullmatch(rest))
+    else:
+        plugins.load("storages")
+        known = scheme in STORAGES
+    if not known:
+        found = _SCHEME.match(storage)
+        got = f"an address of kind {found[1]!r}" if found else "something else, perhaps with a password"
+        expected = "be a file (study.db, sqlite:///study.db) or postgresql://user@host/database"
+        raise Refused("storage", expected, got, "Write it like one of these, an @ in a password as %40.")
 
 
 def names(storage: str) -> list[str]:
@@ -75,6 +106,7 @@ def backup(record: Record, path: str | os.PathLike[str]) -> None:
 
 
 def _storage(address: str) -> Storage:
+    check_address(address)
     scheme, colon, _ = address.partition("://")
     if colon and scheme not in _BUILT_IN:
         plugins.load("storages")

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,11 +49,18 @@ class Database:
         self._watchdog = Watchdog(limit)
         # of a server we must hear that it is a lock before the connection is cut
         self._patience = PATIENCE if self.sqlite else min(PATIENCE, 0.8 * limit)
+        queried = [part for name, part in url.query.items() if "pass" in name.lower()]
+        self._secrets = [str(secret) for secret in (url.password, *queried) if secret]
         if self._mirror is not None:
             url = url.set(database=str(self._mirror.copy))
-        self._engine = (
-            _file_engine(url) if self.sqlite else _server_engine(url, self._watchdog, self._patience)
-        )
+        try:
+            self._engine = (
+                _file_engine(url) if self.sqlite else _server_engine(url, self._watchdog, self._patience)
+            )
+        except (ArgumentError, ValueError):  # which would show the address
+            expected = "have an address that the driver understands"
+            advice = "Check what follows the question mark."
+            raise Refused("storage", expected, self.place, advice) from None
         self._lock = threading.RLock()
         self._seen: os.stat_result | None = None
         self._closing = weakref.finalize(self, self._engine.dispose)
@@ -133,7 +140,7 @@ class Database:
             except DBAPIError as error:
                 again = _is_busy(error) or _is_starting(error)
                 if not again or time.monotonic() > deadline:
-                    raise _failure(error, self.place, self._patience) from error
+                    raise _failure(error, self.place, self._patience, self._secrets) from error
             except (SQLAlchemyError, UnicodeDecodeError, OverflowError, sqlite3.Error) as error:
                 if not self.sqlite:
                     raise
@@ -310,9 +317,11 @@ def _is_busy(error: DBAPIError) -> bool:
     return getattr(error.orig, "sqlite_errorcode", -1) & 0xFF in _BUSY
 
 
-def _failure(error: DBAPIError, place: str, patience: float) -> Failed | Refused:
+def _failure(error: DBAPIError, place: str, patience: float, secrets: Sequence[str]) -> Failed | Refused:
     code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
     state, said = getattr(error.orig, "sqlstate", None), " ".join(str(error.orig).split())
+    for secret in secrets:
+        said = said.replace(secret, "***")
     if _is_busy(error) or state == _LOCK_TIMEOUT:
         expected, got = f"be free to use within {patience:g} seconds", f"{place}, which another program holds"
         return Busy("storage", expected, got, "Close that program, or try again later.")

@@ -47,6 +47,24 @@ class Plan:
         expires: object = None,
     ) -> "Plan":
         """A plan with these settings; refuses invalid ones."""
+        plan = cls._read(space, feedback, rule, size, seed, kernel, initial, expires)
+        if plan.space.contexts and plan.space.constraints:
+            return plan  # how many settings there are depends on the context
+        plan.check_enough(None)
+        return plan
+
+    @classmethod
+    def _read(  # noqa: PLR0913 - one for each setting
+        cls,
+        space: object,
+        feedback: object = "duel",
+        rule: object = None,
+        size: object = None,
+        seed: object = 0,
+        kernel: object = "matern52",
+        initial: object = None,
+        expires: object = None,
+    ) -> "Plan":
         if not isinstance(space, Space):
             raise WrongType("space", "be a Space", repr(space), "Write Space(gain=Real(0, 10)), say.")
         kind = feedback_of(feedback)
@@ -65,6 +83,19 @@ class Plan:
     def kind(self) -> Feedback:
         """The kind of question."""
         return feedback_of(self.feedback)
+
+    def check_enough(self, context: Mapping[str, Any] | None) -> None:
+        """Refuse a space that has too few settings to ask about, or hides them too well."""
+        needed = max(2, self.size)
+        found = self.space.count(context)
+        if found < needed:
+            each = "" if self.size < 2 else f", as many as a question shows ({self.size})"
+            others = "and perhaps others that are too close to each other, or hard to find"
+            got = f"{found} {others}" if self.space.constraints else found
+            advice = "Loosen a constraint, narrow the ranges, or compute a parameter from the others."
+            if not self.space.constraints:
+                advice = "Add values or parameters." if self.size < 2 else "Add values, or lower the size."
+            raise Refused("space", f"have {needed} settings or more{each}", got, advice)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON, which :meth:`from_dict` reads back."""
@@ -91,7 +122,8 @@ class Plan:
             spelled = given["kernel"]
             given["kernel"] = model.kernel(spelled["name"], spelled["lengthscale"], spelled["outputscale"])
         try:
-            return cls.checked(Space.from_dict(given.pop("space")), **given)
+            # not refused for want of settings: it may have been begun before that was checked
+            return cls._read(Space.from_dict(given.pop("space")), **given)
         except NotFound as error:
             if not homes:
                 raise

@@ -367,6 +367,8 @@ class Study:
 
     def _asked_anew(self, participant: str | None, context: Setting | None) -> Entry | None:
         """A new question; None if somebody else was asked one meanwhile, so that it might repeat that."""
+        if context is not None and self.space.constraints:
+            self.plan.check_enough(context)
         number, seen = len(self._ledger.state.entries), self._ledger.state.last
         options, order = self._options(Situation.of(self._ledger.state, context))
         asked = {"options": options, "order": order, "participant": participant}

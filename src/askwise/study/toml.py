@@ -29,6 +29,13 @@ class Tables:
             what = re.sub(r" \(at .*\)", "", str(error))
             got = what[:1].lower() + what[1:]
             raise Refused("study file", "be TOML", got, "Correct this line.", f"line {line}") from None
+        except RecursionError:
+            got = "brackets in brackets in brackets, too deep to be read"
+            raise Refused("study file", "be TOML", got, "Leave most of them out.", "somewhere") from None
+        except ValueError as error:  # a number of thousands of digits
+            raise Refused(
+                "study file", "have numbers of usual size", error, "Shorten it.", "somewhere"
+            ) from None
         return cls(content, _lines_of(text))
 
     def at(self, *path: str) -> str:

@@ -63,7 +63,7 @@ def checked_options(space: Space, size: int, options: Any) -> list[dict[str, Any
     if not settings or len(options) != size:
         expected = f"be {size}, as many as this study asks about"
         raise Refused("options", expected, repr(options), "Give each as a dictionary of parameters.")
-    return [space.natural(space.unit(option)) for option in options]
+    return [space.values(space.unit(option)) for option in options]
 
 
 def recorded(

@@ -123,6 +123,16 @@ class Parameter(ABC):
         return len(self.coordinates)
 
     @property
+    def count(self) -> float | int:
+        """Number of values, perhaps infinite."""
+        if self.one_hot:
+            return self.width
+        each = [
+            round((one.high - one.low) / one.step) + 1 if one.step else math.inf for one in self.coordinates
+        ]
+        return math.prod(each)
+
+    @property
     def continuous(self) -> bool:
         """Whether every place is a value that may be chosen."""
         return not self.context and not self.one_hot and all(not one.step for one in self.coordinates)

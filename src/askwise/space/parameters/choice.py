@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from askwise.space.parameters.base import Coordinate, Value
+from askwise.space.parameters.base import Coordinate, Value, check_flags
 from askwise.space.parameters.listed import Listed
 
 
@@ -20,6 +20,11 @@ class Choice(Listed):
 
     kind = "choice"
     one_hot = True
+
+    def __post_init__(self) -> None:
+        """Refuse values that are no list, and flags that are none."""
+        super().__post_init__()
+        check_flags(self, "context")
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
