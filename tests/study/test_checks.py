@@ -301,7 +301,7 @@ def test_answers_of_others_and_undecided_ones_are_not_compared():
 @given(st.integers(0, 20), st.integers(0, 20), st.sampled_from([2, 3, 4]))
 def test_the_ratio_of_repeats_is_that_of_chance_to_people_who_mostly_agree(alike, different, ways):
     n = alike + different
-    want = binom(n, 1 / ways).logpmf(alike) - binom(n, 0.85).logpmf(alike)
+    want = binom(n, 1 / ways).logpmf(alike) - binom(n, 0.9).logpmf(alike)
     assert repeat_ratio(alike, different, ways) == pytest.approx(want, abs=1e-8)
 
 

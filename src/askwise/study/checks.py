@@ -23,10 +23,10 @@ from askwise.study.plan import Plan
 from askwise.study.repeats import is_repeat, subject
 from askwise.study.state import Entry
 
-_BIASED = 100.0  # likelihood ratio from which sides are flagged: honest people at most once in a hundred
-_COINS = 8.0  # times that coin flips must explain the answers better than the model does
-_DISAGREE = 20.0  # likelihood ratio from which repeated answers are flagged
-_AGREE = 0.85  # share of repeated questions, chosen for their clear answers, that honest people answer alike
+SIDES_LIMIT = 100.0  # likelihood ratio from which sides are flagged
+COINS_LIMIT = 8.0  # how many times better than the model coin flips must explain the answers
+REPEATS_LIMIT = 20.0  # likelihood ratio from which repeated answers are flagged
+_AGREE = 0.9  # share of repeated questions, chosen for their clear answers, that honest people answer alike
 _FAST, _TOO_MANY, _TIMED = 0.3, 0.2, 20  # seconds, share of answers below them, and answers needed
 
 
@@ -65,7 +65,7 @@ def sides(plan: Plan, answered: Sequence[Entry]) -> Check | None:
     each = [counts[place] for place in range(plan.size)]
     *some, last = map(str, each)
     detail = f"In the order shown, options were chosen {', '.join(some)} and {last} times; it is random."
-    return Check("sides", place_ratio(each) >= math.log(_BIASED), detail)
+    return Check("sides", place_ratio(each) >= math.log(SIDES_LIMIT), detail)
 
 
 def place_ratio(counts: Sequence[int]) -> float:
@@ -98,13 +98,13 @@ def foresight(plan: Plan, answered: Sequence[Entry], belief: Belief) -> Check:
         f"Each from the others, the model foresees {foreseen} of {decided} "
         f"{'comparisons' if plan.size > 2 else 'answers'}; {than.format(_times(abs(coins)))}."
     )
-    return Check("model", coins >= math.log(_COINS), detail)
+    return Check("model", coins >= math.log(COINS_LIMIT), detail)
 
 
 def repeats(plan: Plan, answered: Sequence[Entry]) -> Check | None:
     """Whether questions that were asked again get the same answer; None if the study repeats none.
 
-    Honest people are taken to answer 85% of them alike, others by chance.  Answers of different people, or
+    Honest people are taken to answer 90% of them alike, others by chance.  Answers of different people, or
     undecided ones, do not count.
     """
     if not plan.repeats:
@@ -118,7 +118,7 @@ def repeats(plan: Plan, answered: Sequence[Entry]) -> Check | None:
             alike, different = alike + (before == chosen), different + (before != chosen)
     ratio = repeat_ratio(alike, different, max(2, plan.size))
     detail = f"{alike} of {alike + different} questions that were asked twice got the same answer twice."
-    return Check("repeats", ratio >= math.log(_DISAGREE), detail)
+    return Check("repeats", ratio >= math.log(REPEATS_LIMIT), detail)
 
 
 def repeat_ratio(alike: int, different: int, ways: int) -> float:
