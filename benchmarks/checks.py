@@ -44,7 +44,7 @@ PEOPLE = {
     "left": "always the first",
 }
 USERS = {  # for each number of parameters, 1 to 4
-    ("duel", 0.0): {"good": 20, "lapses": 6, "coin": 10, "left": 3},
+    ("duel", 0.0): {"good": 7, "lapses": 6, "coin": 7, "left": 3},
     ("binary", 0.0): {"good": 6, "lapses": 2, "coin": 5},
     ("batch", 0.0): {"good": 1, "coin": 1, "left": 1},  # half a minute each
     ("duel", 0.2): {"good": 4, "coin": 2},
@@ -243,8 +243,9 @@ def main() -> None:
     page = OUT.read_text(encoding="utf-8")
     for name, rows in {**tables, **exact_tables()}.items():
         print(f"{rows}\n")
-        between = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end -->)", re.DOTALL)
-        page = between.sub(lambda _, rows=rows: f"\n{rows}\n\n", page)  # type: ignore[misc]
+        begin, end = re.escape(f"<!-- {name} -->"), re.escape("<!-- end -->")
+        before, _, after = re.split(rf"(?<={begin})(.*?)(?={end})", page, maxsplit=1, flags=re.DOTALL)
+        page = f"{before}\n\n{rows}\n\n{after}"
     OUT.write_text(page, encoding="utf-8")
 
 

@@ -98,13 +98,13 @@ def test_in_batches_the_place_of_the_winner_counts():
     assert sides(BATCH, ranked).detail.startswith("In the order shown, options were chosen 0, 0 and 12 times")
     assert sides(BATCH, ranked).flagged
     among = [entry(number, Pairs(((0, 1), (2, 1))), (0.1, 0.4, 0.9)) for number in range(12)]
-    assert "0, 0 and 0 times" in sides(BATCH, among).detail  # two are good, so none was chosen
+    assert "chosen 0, 0 and 0 times" in sides(BATCH, among).detail  # two are good, so none was chosen
 
 
 def test_sides_are_not_tested_where_nobody_drew_them():
     assert sides(YESNO, [entry(0, YesNo(True), (0.5,))]) is None
-    assert "0 and 0 times" in sides(DUEL, duels(*[0] * 30, seen=None)).detail
-    assert "0 and 0 times" in sides(DUEL, [entry(number, Tie()) for number in range(30)]).detail
+    assert "chosen 0 and 0 times" in sides(DUEL, duels(*[0] * 30, seen=None)).detail
+    assert "chosen 0 and 0 times" in sides(DUEL, [entry(number, Tie()) for number in range(30)]).detail
 
 
 # the model
