@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-gpu clean
+.PHONY: paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-checks bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -49,6 +49,9 @@ bench-learned: $(READY)  ## regret with learned and with known kernels
 
 bench-preferential: $(READY)  ## duels, compared with Optuna-dashboard's sampler: time per query, and regret
 	$(RUN) benchmarks/preferential.py
+
+bench-checks: $(READY)  ## checks of the answers: good people flagged, careless ones found
+	$(RUN) benchmarks/checks.py
 
 bench-smoke: $(READY)  ## a small campaign: run, rank, report
 	$(VENV)/bin/askwise bench run pbo --functions forrester,ursem_waves --rules muc,dueling_ucb,random --replicates 5 --iterations 15 --workers 2 --out out/bench-smoke/pbo

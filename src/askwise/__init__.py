@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from askwise.numerics import seeds
     from askwise.space import Choice, Fixed, Integer, Ordinal, Real, Space
     from askwise.storage import StudyNotFound
-    from askwise.study import Best, Question, Status, Study
+    from askwise.study import Best, Check, Question, Status, Study
 
-__all__ = ["Best", "Choice", "Fixed", "Integer", "Ordinal", "Question", "Real", "Space", "Status", "Study"]
-__all__ += ["Conflict", "NotFound", "Refused", "StudyNotFound", "Unavailable"]
+__all__ = ["Best", "Check", "Choice", "Fixed", "Integer", "Ordinal", "Question", "Real", "Space", "Status"]
+__all__ += ["Conflict", "NotFound", "Refused", "Study", "StudyNotFound", "Unavailable"]
 __all__ += ["Belief", "Data", "bench", "features", "fit", "infer", "kernel", "next_query", "numerics"]
 __all__ += ["paths", "rules", "seeds", "uncertainty"]
 
@@ -32,7 +32,7 @@ _HOMES = {
     "numerics": ("seeds",),
     "space": ("Choice", "Fixed", "Integer", "Ordinal", "Real", "Space"),
     "storage": ("StudyNotFound",),
-    "study": ("Best", "Question", "Status", "Study"),
+    "study": ("Best", "Check", "Question", "Status", "Study"),
 }
 
 

@@ -711,6 +711,7 @@ def test_status_as_json_has_every_count():
     answered(2)
     found = document("status")
     assert found.pop("hint").startswith("Go on: too little")
+    assert [(check["name"], check["flagged"]) for check in found.pop("checks")] == [("sides", False)]
     assert found == {
         "name": "hall",
         "answers": 2,
@@ -735,6 +736,31 @@ def test_best_is_what_was_liked_and_beats_a_reference():
     assert f"{found['params']['mode']}" in shown
     assert "params must be gain, cutoff, mode" in refused("best", "-r", "gain=1")
     assert "gain must be a number; got 'loud'" in refused("best", "-r", "gain=loud")
+
+
+def test_answers_that_always_name_the_first_are_flagged_and_nobody_is_told_to_stop():
+    written(more="initial = 20\n")
+    for _ in range(11):
+        assert "not to be trusted" not in told("best")
+        told("ask")
+        told("tell", "A", "--seconds", "2")
+    sentence = "In the order shown, options were chosen 11 and 0 times; it is random."
+    doubt = "Until that is explained, probabilities are not to be trusted.\n"
+    assert told("best").endswith(f"% of the time.\n\n{sentence} {doubt}")
+    lowered = sentence[0].lower() + sentence[1:]
+    assert told("status").endswith(f"\n\nLook at the answers first: {lowered} {doubt}")
+    first, second = document("best")["checks"]
+    assert first == {"name": "sides", "flagged": True, "detail": sentence}
+    assert second == {"name": "speed", "flagged": False, "detail": "0 of 11 answers took less than 0.3 s."}
+    assert document("status")["checks"] == [first, second]
+
+
+def test_a_file_that_stops_repeating_questions_is_refused():
+    written(more="repeats = 0.05\n")
+    assert re.search(r"repeats +0.05 of the questions are asked twice", told("check"))
+    told("ask")
+    written()
+    assert "repeats must stay as it was at the first question, 0.05; got not given" in refused("status")
 
 
 def test_best_of_yes_and_no_says_how_often_it_works():

@@ -80,6 +80,17 @@ class Typing:
         return said
 
 
+class Clock:
+    """Two seconds for each answer, as a person may need who has to choose."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 2.0
+        return self.now
+
+
 def prepared(folder: Path) -> None:
     os.chdir(folder)
     shutil.copy(ROOT / "examples" / "gait.sh", folder)
@@ -107,6 +118,7 @@ def test_every_command_of_the_tutorial_prints_what_the_page_says(tmp_path, monke
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(conversation, "sys", SimpleNamespace(stdin=Typing()))
+    monkeypatch.setattr(conversation, "time", Clock())
     prepared(tmp_path)
     for step in steps(PAGE.read_text(encoding="utf-8")):
         if step.file:
@@ -132,6 +144,7 @@ def rewritten(page: str) -> str:
     folder = Path(tempfile.mkdtemp()).resolve()
     prepared(folder)
     conversation.sys = SimpleNamespace(stdin=Typing())  # type: ignore[assignment]
+    conversation.time = Clock()  # type: ignore[assignment]
 
     def block(match: re.Match[str]) -> str:
         kind, name, body = match.groups()

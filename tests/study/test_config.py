@@ -31,6 +31,7 @@ settings_of = st.fixed_dictionaries(
         "initial": st.integers(0, 9),
         "expires": st.floats(1e-3, 1e6) | st.integers(1, 10**6),
         "storage": st.text(),
+        "repeats": st.floats(0, 0.5) | st.just(0),
     },
 )
 asked = st.sampled_from(
@@ -169,6 +170,8 @@ BAD = [
     (DUEL, 'feedback = "duel"\nsize = 5', 5, "size must be 2 for duel questions; got 5"),
     (DUEL, 'feedback = "duel"\nsize = 2.0', 5, "size must be a whole number; got 2.0"),
     (DUEL, 'feedback = "duel"\nseed = true', 5, "seed must be a whole number; got True. Write seed = 3"),
+    (DUEL, 'feedback = "duel"\nrepeats = "often"', 5, "repeats must be a number; got 'often'"),
+    (DUEL, 'feedback = "duel"\nrepeats = 2', 5, "repeats must be a share of questions from 0 to 0.5; got 2"),
     (DUEL, 'feedback = "duel"\nexpires = -1', 5, "expires must be a positive number"),
     (DUEL, 'feedback = "duel"\ninitial = -1', 5, "initial must be a whole number, 0 or more"),
     (DUEL, 'feedback = "duel"\n\nkernel = "sse"', 6, "kernel must be one of 'se', .*; got 'sse'"),

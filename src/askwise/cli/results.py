@@ -65,7 +65,9 @@ def best(
         rival = read_setting(reference, space, "--reference") or None
         found = session.study.best(read_context(context, space), rival)
         if as_json:
-            print_json({**asdict(found), "reference": rival, "answers": session.study.count()})
+            checks = [asdict(check) for check in session.study.checks()]
+            counts = {"answers": session.study.count(), "checks": checks}
+            print_json({**asdict(found), "reference": rival, **counts})
         else:
             print_best(console(), session, found, rival is not None)
 

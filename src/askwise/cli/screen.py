@@ -14,7 +14,7 @@ from rich.text import Text
 from askwise.cli.session import Session
 from askwise.errors import printable
 from askwise.space import Space
-from askwise.study import Best, Checkpoint, Simulation, YesNo, conclusion, labels
+from askwise.study import UNTRUSTED, Best, Checkpoint, Simulation, YesNo, conclusion, labels
 from askwise.study.program import differences
 from askwise.study.questions import Replayed
 
@@ -95,6 +95,8 @@ def print_best(out: Console, session: Session, found: Best, has_reference: bool 
     out.print(question_table([found.params], session.config.space, headed=False))
     out.print()
     out.print(study.plan.kind.sentence(found.probability, has_reference))
+    if flagged := [check.detail for check in study.checks() if check.flagged]:
+        out.print(f"\n{' '.join([*flagged, UNTRUSTED])}", style="bold")
 
 
 def print_simulation(wanted: Simulation, results: Sequence[Checkpoint]) -> None:

@@ -95,7 +95,8 @@ def _check_unchanged(file: Path, config: Config, stored: dict[str, Any]) -> None
     # settings that the file leaves out keep their recorded values, even if the defaults have changed since
     left_open = {name: stored[name] for name in _OPEN if getattr(config, name) is None}
     before, now = _listed(stored), _listed(config.plan(**left_open).to_dict())
-    for name, value in now.items():
+    for name in {**now, **before}:
+        value: Any = now.get(name)
         old: Any = before.get(name)
         if value == old:
             continue

@@ -63,6 +63,8 @@ def check(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     shown = {name: settings[name] for name in ("feedback", "size", "rule", "kernel", "initial", "seed")}
     if plan.expires is not None:
         shown["expires"] = f"after {plan.expires:g} s"
+    if plan.repeats:
+        shown["repeats"] = f"{plan.repeats:.2g} of the questions are asked twice"
     out.print()
     out.print(table(["", ""], [("name", config.name), ("question", config.question), *shown.items()]))
     out.print()

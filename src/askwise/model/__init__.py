@@ -10,6 +10,9 @@ from askwise.model import paths as paths
 from askwise.model import uncertainty as uncertainty
 from askwise.model.belief import Belief as Belief
 from askwise.model.data import Data as Data
+from askwise.model.evidence import average_evidence as average_evidence
+from askwise.model.evidence import chance_evidence as chance_evidence
+from askwise.model.evidence import held_out as held_out
 from askwise.model.features import lane_groups as lane_groups
 from askwise.model.features import lanes_by as lanes_by
 from askwise.model.fitting import expected_kernel as expected_kernel

@@ -68,7 +68,7 @@ def fit(
     if isinstance(kernel, str):
         kernel = named_kernel(kernel, _lengthscale_prior(d).mode.expand(*data.lanes, d))
     with torch.inference_mode(False), torch.enable_grad():  # the caller may have switched gradients off
-        target = _NegativeLogPosterior(data, _one_per_lane(kernel, data), method)
+        target = _NegativeLogPosterior(data, one_per_lane(kernel, data), method)
         start = target.vector
         first, _ = target(start)
         best, value = minimize(target, start, *target.bounds(start), max_steps=max_steps)
@@ -133,7 +133,7 @@ def _lengthscale_prior(d: int) -> LogNormal:
     return LogNormal(torch.tensor(math.sqrt(2) + math.log(d) / 2, dtype=torch.float64), math.sqrt(3))
 
 
-def _one_per_lane(kernel: Kernel, data: Data) -> Kernel:
+def one_per_lane(kernel: Kernel, data: Data) -> Kernel:
     """A copy in float64 with the data's lanes: a kernel without lanes is repeated for each."""
     copied = copy.deepcopy(kernel).to(device=data.points.device, dtype=torch.float64)
     if data.lanes and not copied.batch_shape:

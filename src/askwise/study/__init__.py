@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from askwise.study.answers import Verdict as Verdict
     from askwise.study.answers import YesNo as YesNo
     from askwise.study.answers import labels as labels
+    from askwise.study.checks import Check as Check
     from askwise.study.config import Config as Config
     from askwise.study.config import load as load
     from askwise.study.config import template as template
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from askwise.study.questions import Model as Model
     from askwise.study.questions import Situation as Situation
     from askwise.study.questions import next_question as next_question
+    from askwise.study.recommendation import UNTRUSTED as UNTRUSTED
     from askwise.study.recommendation import Best as Best
     from askwise.study.recommendation import Outlook as Outlook
     from askwise.study.recommendation import best as best
@@ -41,11 +43,12 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "answers": ("Answer", "Preference", "Tie", "Verdict", "YesNo", "labels"),
+    "checks": ("Check",),
     "config": ("Config", "load", "template"),
     "feedback": ("FEEDBACKS",),
     "plan": ("Plan",),
     "questions": ("Model", "Situation", "next_question"),
-    "recommendation": ("Best", "Outlook", "best", "outlook", "probability_of_best"),
+    "recommendation": ("UNTRUSTED", "Best", "Outlook", "best", "outlook", "probability_of_best"),
     "simulation": ("Checkpoint", "Simulation", "conclusion", "simulated"),
     "state": ("Answered", "Entry", "State"),
     "study": ("Question", "Status", "Study"),

@@ -31,6 +31,7 @@ class Config:
     kernel: str = "matern52"
     initial: int | None = None
     expires: float | int | None = None
+    repeats: float | int = 0.0
     storage: str | None = None
     imports: tuple[str, ...] = ()
     """The user's own modules, to be imported first."""
@@ -116,7 +117,7 @@ _STUDY: dict[str, Check] = {
     **dict.fromkeys(("name", "question", "rule", "storage", "kernel"), _TEXT),
     **dict.fromkeys(("seed", "size", "initial"), _WHOLE),
     "feedback": _is("'binary', 'duel' or 'batch'", '"duel"', lambda value: value in [*FEEDBACKS]),
-    "expires": _NUMBER,
+    **dict.fromkeys(("expires", "repeats"), _NUMBER),
     "constraints": _is("a list of texts", '["a + b <= 10"]', _list_of(str)),
     "import": _is("a list of modules", '["my_rules"]', _list_of(str)),
 }
@@ -196,6 +197,9 @@ storage = "sqlite:///study.db"
 
 # Seconds after which a question without an answer may be asked again.
 # expires = 3600
+
+# Share of questions that are asked twice, to see whether the answers agree: 0.05 is one in twenty.
+# repeats = 0.0
 
 # Linear constraints on the parameters, in natural units, with <= or >=.
 # constraints = ["gain + 2 * bands <= 40"]

@@ -14,6 +14,7 @@ from askwise.rules import Rule, parse
 from askwise.space import Space
 from askwise.study.feedback import Feedback, feedback_of
 
+_MOST_REPEATS = 0.5  # a repeated question must have been asked before
 _ONE_HOT_LENGTH = 1.2  # lengthscale at which two values of a choice share about half of their variance
 
 
@@ -33,6 +34,8 @@ class Plan:
     """Number of space-filling questions before the first model."""
     expires: float | int | None
     """Seconds after which an unanswered question may be asked again."""
+    repeats: float = 0.0
+    """Share of questions that are earlier ones asked again, to see whether the answers agree."""
 
     @classmethod
     def checked(  # noqa: PLR0913 - one for each setting
@@ -45,9 +48,10 @@ class Plan:
         kernel: object = "matern52",
         initial: object = None,
         expires: object = None,
+        repeats: object = 0.0,
     ) -> "Plan":
         """A plan with these settings; refuses invalid ones."""
-        plan = cls._read(space, feedback, rule, size, seed, kernel, initial, expires)
+        plan = cls._read(space, feedback, rule, size, seed, kernel, initial, expires, repeats)
         if plan.space.contexts and plan.space.constraints:
             return plan  # how many settings there are depends on the context
         plan.check_enough(None)
@@ -64,6 +68,7 @@ class Plan:
         kernel: object = "matern52",
         initial: object = None,
         expires: object = None,
+        repeats: object = 0.0,
     ) -> "Plan":
         if not isinstance(space, Space):
             raise WrongType("space", "be a Space", repr(space), "Write Space(gain=Real(0, 10)), say.")
@@ -77,6 +82,7 @@ class Plan:
             _checked_kernel(kernel, space.d),
             _whole("initial", kind.initial if initial is None else initial, lowest=0),
             _checked_seconds(expires),
+            _checked_share(repeats),
         )
 
     @property
@@ -102,7 +108,7 @@ class Plan:
         homes = plugins.home_of(type(self.rule), *map(type, self.space.parameters.values()))
         if isinstance(self.kernel, str):
             homes = sorted({*homes, *model.kernel_home(self.kernel)})
-        return {
+        written = {
             "space": self.space.to_dict(),
             "feedback": self.feedback,
             "rule": str(self.rule),
@@ -111,7 +117,10 @@ class Plan:
             "kernel": self.kernel if isinstance(self.kernel, str) else _spelled(self.kernel),
             "initial": self.initial,
             "expires": self.expires,
-        } | ({"imports": homes} if homes else {})
+        }
+        # what is not the default only, so that plans are written as they were before there was such a key
+        added = {"repeats": self.repeats, "imports": homes}
+        return written | {key: value for key, value in added.items() if value}
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> "Plan":
@@ -180,6 +189,14 @@ def _checked_seconds(value: Any) -> float | int | None:
             "expires", "be a positive number of seconds", repr(value), "Leave it out to wait for ever."
         )
     return value
+
+
+def _checked_share(value: Any) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (number and 0 <= value <= _MOST_REPEATS):
+        expected = f"be a share of questions from 0 to {_MOST_REPEATS}"
+        raise Refused("repeats", expected, repr(value), "Write 0.05 for one in twenty, or leave it out.")
+    return float(value)
 
 
 def _spelled(given: Kernel) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from askwise.rules import parse
 from askwise.space import Domain, Setting
 from askwise.storage import Event
 from askwise.study.plan import Plan, no_answers
+from askwise.study.repeats import is_repeat, repeatable, surest
 from askwise.study.state import Answered, State, as_text
 
 # number of answers that a pending query counts as; raised until the next query differs from it
@@ -116,7 +117,9 @@ class Model:
 def next_question(model: Model, situation: Situation) -> tuple[list[dict[str, Any]], list[int]]:
     """Options in the order in which to show them, and which member of the rule's query each is."""
     plan = model.plan
-    members = [plan.space.natural(point) for point in _query(model, situation)]
+    members = _repeated(model, situation)
+    if members is None:
+        members = [plan.space.natural(point) for point in _query(model, situation)]
     shuffle = generator("askwise study", plan.seed, situation.number, "order")
     order = torch.randperm(len(members), generator=shuffle).tolist()
     return [members[member] for member in order], order
@@ -155,11 +158,29 @@ def replayed(plan: Plan, events: Sequence[Event], step: Callable[[], None] = lam
     return sorted(told, key=lambda one: one.id)
 
 
+def _repeated(model: Model, situation: Situation) -> list[dict[str, Any]] | None:
+    """The settings of an earlier question that is to be asked again; None if it is time for a new one."""
+    plan, answers = model.plan, situation.answers
+    if not is_repeat(plan, situation.number) or not _has_begun(model, situation):
+        return None
+    asked = repeatable(answers, json.loads(situation.context), situation.pending)
+    if not asked:
+        return None
+    queries = torch.stack([model.points(options) for options in asked])
+    return [dict(option) for option in asked[surest(model.belief(answers), queries)]]
+
+
+def _has_begun(model: Model, situation: Situation) -> bool:
+    """Whether the first questions, which fill the space, are over."""
+    count = len(situation.answers) + len(situation.pending)
+    return count >= model.plan.initial and model.is_ready(situation.answers)
+
+
 def _query(model: Model, situation: Situation) -> Float[Tensor, "m d"]:
     plan, answers = model.plan, situation.answers
     domain = plan.space.domain(json.loads(situation.context))
     pending = [model.points(json.loads(text)) for text in situation.pending]
-    if len(answers) + len(pending) < plan.initial or not model.is_ready(answers):
+    if not _has_begun(model, situation):
         return _space_filling(plan, situation.number, domain, pending)
     data, prior = model.prepared(answers)
 

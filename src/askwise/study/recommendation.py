@@ -1,5 +1,6 @@
 """Which setting to use, how much one more answer is expected to improve it, and when to stop."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,14 @@ from askwise.model import Belief, infer, paths
 from askwise.numerics import generator, ndtr, one_thread, success_probability
 from askwise.search import Search
 from askwise.space import Domain
+from askwise.study.checks import Check
 from askwise.study.plan import Plan
 
 _CROWD = 256  # settings spread over the space that the best one is compared with
 _RIVALS, _DRAWS = 1024, 256  # settings among which draws of f have their best, and number of draws
+UNTRUSTED = "Until that is explained, probabilities are not to be trusted."
+"""What follows from a check that is flagged."""
+_UNKNOWN = "A narrow peak that no question came near would not be known."
 _FEW = 5  # answers per parameter, below which a learned kernel is mostly a guess
 
 
@@ -94,8 +99,10 @@ def _expected_gain(belief: Belief, plan: Plan, kernel: Kernel, search: Search, p
     return max(0.0, expected - now)
 
 
-def hint(plan: Plan, answers: int, look: Outlook | None) -> str:
-    """Whether to go on, in words, and why."""
+def hint(plan: Plan, answers: int, look: Outlook | None, checks: Sequence[Check] = ()) -> str:
+    """Whether to go on, in words, and why; with a check that is flagged, only what is wrong."""
+    if flagged := [check.detail for check in checks if check.flagged]:
+        return f"Look at the answers first: {_lowered(flagged[0])} {' '.join([*flagged[1:], UNTRUSTED])}"
     if look is None and not plan.kind.compares and answers >= plan.initial:
         return "Go on: before anything can be said there must be a yes and a no."
     if look is None:
@@ -105,7 +112,11 @@ def hint(plan: Plan, answers: int, look: Outlook | None) -> str:
         return f"Go on: {left}. The next answer is expected to bring {look.gain:.2g}."
     if answers < _FEW * len(set(plan.space.owners)):
         return f"Go on a little: {left}, but that rests on few answers."
-    return f"You may stop: {left}."
+    return f"You may stop: {left}. {_UNKNOWN}"
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def _search(belief: Belief, plan: Plan, domain: Domain | None) -> Search:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpytorch.kernels import Kernel
@@ -18,12 +18,13 @@ from askwise.space import Setting, Space
 from askwise.storage import Draft, backup, open_record
 from askwise.study import validation
 from askwise.study.answers import UNGIVEN, Answer, Tie, whole
+from askwise.study.checks import Check, checks
 from askwise.study.ledger import Ledger
 from askwise.study.plan import Plan
 from askwise.study.prefetch import Prefetch
 from askwise.study.questions import Model, Replayed, Situation, next_question, replayed
 from askwise.study.recommendation import Best, best, hint, outlook
-from askwise.study.state import Entry, EntryStatus, State, as_text
+from askwise.study.state import Answered, Entry, EntryStatus, State, as_text
 
 Given = bool | int | Answer | None
 """An answer as it is given; None is "can't decide"."""
@@ -61,6 +62,8 @@ class Status:
     regret: float | None
     """Expected regret: by how much the best of 1,024 space-filling settings is expected to be better."""
     hint: str
+    checks: list[Check] = field(default_factory=list)
+    """Whether the answers look as if somebody had looked at the questions; see :meth:`Study.checks`."""
 
 
 class Study:
@@ -72,6 +75,7 @@ class Study:
     ``kernel``: fixed, or the name of one whose parameters are learned from the answers.
     ``initial``: number of space-filling questions before the first model; yes/no studies ask more of them
     until there are a yes and a no.  ``expires``: seconds after which a pending question may be asked again.
+    ``repeats``: share of questions that are earlier ones asked again, to see whether the answers agree.
     ``prefetch``: while an answer is awaited, compute the next query for each likely answer.
     Equal seeds and answers give equal questions, in one process or in many.
 
@@ -96,10 +100,11 @@ class Study:
         kernel: Kernel | str = "matern52",
         initial: int | None = None,
         expires: float | int | None = None,
+        repeats: float = 0.0,
         prefetch: bool = False,
     ) -> None:
         """Start, or go on with what is stored."""
-        plan = Plan.checked(space, feedback, rule, size, seed, kernel, initial, expires)
+        plan = Plan.checked(space, feedback, rule, size, seed, kernel, initial, expires, repeats)
         self._begin(plan, storage, name, prefetch)
 
     @classmethod
@@ -268,19 +273,33 @@ class Study:
             state = State(dict(self._ledger.state.entries), self._ledger.state.last)
         counts = {status: state.count(status) for status in ("skipped", "voided", "open", "expired")}
         situation = Situation.of(state, given)
-        answers, look = situation.answers, None
-        if len(answers) >= self.plan.initial and self.model.is_ready(answers):
-            query = self.model.points(self._options(situation)[0])
-            belief, (_, prior) = self.model.belief(answers), self.model.prepared(answers)
+        answers, belief, look = situation.answers, self._belief(situation.answers), None
+        if belief is not None:
+            query, (_, prior) = self.model.points(self._options(situation)[0]), self.model.prepared(answers)
             look = outlook(belief, self.plan, prior, self.space.domain(given), query)
+        found = checks(self.plan, state.having("answered"), belief)
         return Status(
             answers=len(answers),
             undecided=sum(isinstance(one.answer, Tie) for one in answers),
             **counts,
             gain=None if look is None else look.gain,
             regret=None if look is None else look.regret,
-            hint=hint(self.plan, len(answers), look),
+            hint=hint(self.plan, len(answers), look, found),
+            checks=found,
         )
+
+    def checks(self) -> list[Check]:
+        """Whether the answers look as if somebody had looked at the questions.
+
+        While one of them is flagged, no probability is to be trusted: a model explains the answers of a coin
+        as well.  Only checks that apply are listed: ``sides`` (an option is chosen for its place), ``model``
+        (coin flips explain the answers better), ``repeats`` (the same question gets another answer) and
+        ``speed`` (answers come faster than anybody can choose).
+        """
+        with self._lock:
+            self._ledger.catch_up()
+            answered = self._ledger.state.having("answered")
+        return checks(self.plan, answered, self._belief(tuple(entry.answered for entry in answered)))
 
     def belief(self) -> Belief:
         """Posterior of f given all answers, over the unit cube (``space.unit`` maps settings to it)."""
@@ -389,6 +408,11 @@ class Study:
             self._ledger.change("expired", entry.id, {}, is_late)
 
     # queries
+
+    def _belief(self, answers: tuple[Answered, ...]) -> Belief | None:
+        """The posterior once there is a model; None before."""
+        ready = len(answers) >= self.plan.initial and self.model.is_ready(answers)
+        return self.model.belief(answers) if ready else None
 
     def _look_ahead(self, entry: Entry) -> None:
         if self._prefetch is None:

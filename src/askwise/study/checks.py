@@ -1,0 +1,169 @@
+r"""Checks of the answers themselves: whether somebody looked at the questions.
+
+A model explains any answers, those of a coin as well, and then names probabilities that mean nothing.  Each
+check weighs what an honest person would answer against what somebody answers who does not look.  For sides
+and repeats that is a likelihood ratio which is at most one in expectation for every honest person, whatever
+was answered before.  By Ville's inequality such a ratio ever reaches :math:`1 / \alpha` with a probability of
+at most :math:`\alpha`, however often one looks.  docs/answer-checks.md says how often good people are flagged
+and careless ones found.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from askwise.model import Belief, average_evidence, chance_evidence, held_out
+from askwise.numerics import one_thread
+from askwise.study.answers import Tie
+from askwise.study.plan import Plan
+from askwise.study.repeats import is_repeat, subject
+from askwise.study.state import Entry
+
+SIDES_LIMIT = 100.0  # likelihood ratio from which sides are flagged
+COINS_LIMIT = 8.0  # how many times better than the model coin flips must explain the answers
+REPEATS_LIMIT = 20.0  # likelihood ratio from which repeated answers are flagged
+_AGREE = 0.9  # share of repeated questions, chosen for their clear answers, that honest people answer alike
+_FAST, _TOO_MANY, _TIMED = 0.3, 0.2, 20  # seconds, share of answers below them, and answers needed
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check of the answers; while one is flagged, no probability is to be trusted."""
+
+    name: Literal["sides", "model", "repeats", "speed"]
+    flagged: bool
+    detail: str
+    """What was found, in a sentence with the numbers."""
+
+
+def checks(plan: Plan, answered: Sequence[Entry], belief: Belief | None) -> list[Check]:
+    """The checks that apply to these answered questions; ``belief`` is that of their answers, if any."""
+    found = [sides(plan, answered), repeats(plan, answered), speed(plan, answered)]
+    if belief is not None:
+        found.insert(1, foresight(plan, answered, belief))
+    return [check for check in found if check is not None]
+
+
+def sides(plan: Plan, answered: Sequence[Entry]) -> Check | None:
+    r"""Whether options are chosen for their place; None in studies that do not compare.
+
+    Options are shown in random order, so the k-th is chosen with probability 1/m whatever somebody likes.
+    Against that stand fixed preferences for places, all equally likely: after :math:`n_k` choices of each,
+
+    .. math:: \frac{(m - 1)!\, \prod_k n_k!}{(n + m - 1)!} \Big/ m^{-n}
+
+    Questions that were not chosen here but recorded do not count, since their order may mean something.
+    """
+    if not plan.kind.compares:
+        return None
+    places = [_chosen(entry) for entry in answered if entry.seen is not None]
+    counts = Counter(place[0] for place in places if len(place) == 1)
+    each = [counts[place] for place in range(plan.size)]
+    *some, last = map(str, each)
+    detail = f"In the order shown, options were chosen {', '.join(some)} and {last} times; it is random."
+    return Check("sides", place_ratio(each) >= math.log(SIDES_LIMIT), detail)
+
+
+def place_ratio(counts: Sequence[int]) -> float:
+    """Log likelihood ratio of fixed but unknown preferences for places to no preference."""
+    n, m = sum(counts), len(counts)
+    fixed = math.lgamma(m) + sum(math.lgamma(count + 1) for count in counts) - math.lgamma(n + m)
+    return fixed + n * math.log(m)
+
+
+@one_thread()
+def foresight(plan: Plan, answered: Sequence[Entry], belief: Belief) -> Check:
+    """Whether the model explains the answers better than coin flips do.
+
+    The test is the evidence of the model, averaged over the kernels that a study expects, against that of a
+    utility which is the same everywhere.  How many answers the others foretell is more vivid, but separates
+    people from coins less well.
+    """
+    data = belief.data
+    learned = isinstance(plan.kernel, str)
+    explained = average_evidence(data, plan.expected_kernel()) if learned else float(belief.log_evidence)
+    coins = chance_evidence(data) - explained
+    mean, _ = held_out(belief, [_rows(plan, entry) for entry in answered])
+    foreseen, decided = int((mean * data.signs > 0).sum()), int((data.signs != 0).sum())
+    than = (
+        "coin flips explain them {} better than the model"
+        if coins > 0
+        else ("the model explains them {} better than coin flips")
+    )
+    detail = (
+        f"Each from the others, the model foresees {foreseen} of {decided} "
+        f"{'comparisons' if plan.size > 2 else 'answers'}; {than.format(_times(abs(coins)))}."
+    )
+    return Check("model", coins >= math.log(COINS_LIMIT), detail)
+
+
+def repeats(plan: Plan, answered: Sequence[Entry]) -> Check | None:
+    """Whether questions that were asked again get the same answer; None if the study repeats none.
+
+    Honest people are taken to answer 90% of them alike, others by chance.  Answers of different people, or
+    undecided ones, do not count.
+    """
+    if not plan.repeats:
+        return None
+    first: dict[tuple[str | None, str], list[str]] = {}
+    alike = different = 0
+    for entry in answered:
+        key, chosen = (entry.participant, subject(entry.options)), _chosen_settings(entry)
+        before = first.setdefault(key, chosen)
+        if before is not chosen and is_repeat(plan, entry.id) and before and chosen:
+            alike, different = alike + (before == chosen), different + (before != chosen)
+    ratio = repeat_ratio(alike, different, max(2, plan.size))
+    detail = f"{alike} of {alike + different} questions that were asked twice got the same answer twice."
+    return Check("repeats", ratio >= math.log(REPEATS_LIMIT), detail)
+
+
+def repeat_ratio(alike: int, different: int, ways: int) -> float:
+    """Log likelihood ratio of answers by chance, one of ``ways``, to those of a person."""
+    chance = 1 / ways
+    return alike * math.log(chance / _AGREE) + different * math.log((1 - chance) / (1 - _AGREE))
+
+
+def speed(plan: Plan, answered: Sequence[Entry]) -> Check | None:
+    """Whether answers come faster than anybody can choose; None if nothing was timed.
+
+    To press a key when a light goes on takes 0.23 s on average (Woods et al. 2015, Front. Hum. Neurosci.
+    9:131), and nobody reads and compares settings in the rest of 0.3 s.  Only for studies that compare:
+    yes/no questions may be answered by machines, which are that fast.
+    """
+    times = [entry.seconds for entry in answered if entry.seconds is not None]
+    if not plan.kind.compares or not times:
+        return None
+    fast = sum(time < _FAST for time in times)
+    flagged = len(times) >= _TIMED and fast > _TOO_MANY * len(times)
+    return Check("speed", flagged, f"{fast} of {len(times)} answers took less than {_FAST} s.")
+
+
+def _rows(plan: Plan, entry: Entry) -> int:
+    """Number of rows that the answer became."""
+    if plan.size <= 2 or entry.answer is None:
+        return 1
+    return entry.answer.rows(torch.zeros(1, plan.size, 1, dtype=torch.float64), [entry.answer]).n
+
+
+def _chosen(entry: Entry) -> list[int]:
+    """The options that the answer calls good, by their place."""
+    assert entry.answer is not None
+    verdicts = entry.answer.verdicts(len(entry.options))
+    return [place for place, verdict in enumerate(verdicts) if verdict == "good"]
+
+
+def _chosen_settings(entry: Entry) -> list[str]:
+    """What the answer says, whatever the sides: the settings it calls good; nothing if undecided."""
+    if isinstance(entry.answer, Tie):
+        return []
+    if len(entry.options) == 1:
+        return ["yes" if _chosen(entry) else "no"]
+    return sorted(subject([entry.options[place]]) for place in _chosen(entry))
+
+
+def _times(log_ratio: float) -> str:
+    return f"{math.exp(log_ratio):.0f} times" if log_ratio < math.log(1000) else "over 1000 times"
