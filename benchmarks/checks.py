@@ -44,10 +44,10 @@ PEOPLE = {
     "left": "always the first",
 }
 USERS = {  # for each number of parameters, 1 to 4
-    ("duel", 0.0): {"good": 7, "lapses": 6, "coin": 7, "left": 3},
-    ("binary", 0.0): {"good": 6, "lapses": 2, "coin": 5},
-    ("batch", 0.0): {"good": 1, "coin": 1, "left": 1},  # half a minute each
-    ("duel", 0.2): {"good": 4, "coin": 2},
+    ("duel", 0.0): {"good": 25, "lapses": 25, "coin": 25, "left": 10},
+    ("binary", 0.0): {"good": 20, "lapses": 10, "coin": 20},
+    ("batch", 0.0): {"good": 6, "coin": 6, "left": 4},  # half a minute each
+    ("duel", 0.2): {"good": 10, "coin": 10},
 }
 
 
