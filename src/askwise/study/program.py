@@ -2,7 +2,7 @@
 
 import functools
 import platform
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import torch
@@ -27,8 +27,15 @@ def differences(then: Program | None) -> str:
 
 @functools.cache
 def _here() -> Program:
-    libraries = {name: version(name) for name in ("askwise", "torch", "gpytorch", "numpy")}
+    libraries = {name: _version(name) for name in ("askwise", "torch", "gpytorch", "numpy")}
     libraries["torch"] = str(torch.__version__)  # with the build, such as +cpu
     capability = torch.backends.cpu.get_cpu_capability()  # the instructions that torch uses
     machine = f"{platform.system()} {platform.machine()} {capability}"
     return {"numerics": VERSION, **libraries, "python": platform.python_version(), "cpu": machine}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # run from its source
+        return "unknown"
