@@ -1255,3 +1255,80 @@ def test_nothing_commands_the_terminal():
         shown.append(result.output)
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", "".join(shown))
     assert r"\x1b]0;owned\x07\x9b31m\u202e" in shown[1]
+
+
+# what happens to files
+
+
+def test_an_import_is_all_or_nothing_and_happens_once():
+    written("binary")
+    Path("in.csv").write_text(EXPORTED + "".join(f"{n},A,{n},200,soft,answered,yes,,{s},x\n" for n, s in BAD))
+    assert "row 4: seconds must be a number from 0 to 1e+09; got -1.0" in refused("import", "in.csv")
+    assert not Path("study.db").exists()
+    Path("in.csv").write_text(Path("in.csv").read_text().replace("-1.0", "3.5"))
+    assert document("import", "in.csv")["answers"] == 3
+    assert "in.csv was imported before: nothing to do. Add --again" in told("import", "in.csv")
+    assert document("import", "in.csv") == {"file": "in.csv", "imported": 0, "left_out": 0, "answers": 3}
+    assert document("import", "in.csv", "--again")["answers"] == 6
+    assert document("import", "in.csv", "--again")["answers"] == 9
+
+
+BAD = [(0, "1.0"), (1, "2.0"), (2, "-1.0")]
+
+
+@pytest.mark.slow
+def test_an_import_that_is_killed_is_repeated_without_doubling():
+    rows = "".join(f"{n / 100},{200 + n},soft,{'yes' if n % 2 else 'no'}\n" for n in range(3000))
+    Path("in.csv").write_text("gain,cutoff,mode,answer\n" + rows)
+    written("binary")
+    for wait in (0.0, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0):
+        words = [sys.executable, "-m", "askwise", "import", "in.csv"]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(2.0 + wait)
+        process.kill()
+        process.communicate()
+        assert document("status")["answers"] in (0, 3000) if Path("study.db").exists() else True
+    told("import", "in.csv")
+    assert len(history()) == 3000
+
+
+def test_another_study_in_the_same_place_is_begun_only_on_purpose():
+    written()
+    told("ask")
+    Path("askwise.toml").write_text(Path("askwise.toml").read_text().replace('"hall"', '"hull"'))
+    line = refused("ask")
+    assert "name must be one of the studies in " in line
+    assert line.endswith("'hall'; got 'hull'. Correct it, or add --new to begin another study.")
+    told("check")  # which records nothing
+    told("ask", "--new")
+    told("ask")
+
+
+def test_a_record_is_copied_and_the_copy_salvaged():
+    written()
+    assert "study must have a record to copy; got none yet" in refused("backup", "copy.db")
+    answered(3)
+    assert told("backup", "copy.db") == "Copied the record to copy.db and checked the copy.\n"
+    assert "file must be new; got " in refused("backup", "copy.db")
+    assert "hall: 6 events saved, all there are.\nWrote copy.db.salvaged." in told("salvage", "copy.db")
+    Path("study.db").unlink()
+    Path("copy.db.salvaged").rename("study.db")
+    assert told("replay") == "all 3 questions reproduced bit for bit\n"
+    saved = document("salvage", "copy.db", "--out", "other.db")
+    assert saved == {"file": "other.db", "studies": [{"name": "hall", "events": 6, "lost": 0}]}
+    with open("copy.db", "r+b") as file:
+        file.truncate(5000)
+    Path("study.db").write_bytes(Path("copy.db").read_bytes())
+    for words in (["status"], ["best"], ["ask"], ["replay"], ["export"], ["check"]):
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code == 1
+        assert result.output.startswith("askwise: storage must be whole; got ")
+        assert result.output.endswith("or run `askwise salvage`.\n")
+    assert "PROBLEM" in told("doctor", code=1)
+
+
+def test_doctor_reads_every_event_if_asked_to():
+    written()
+    answered(2)
+    assert "ok       events: all 4 as they were written" in told("doctor", "--deep")
+    assert "events:" not in told("doctor")
