@@ -90,9 +90,10 @@ def within(seconds: int) -> Iterator[None]:
 
 
 def recorded() -> list:
+    """All events; none of a file without tables, or one that was overwritten by `init --force study.db`."""
     if not Path("study.db").exists():
         return []
-    with closing(sqlite3.connect("study.db")) as database, suppress(sqlite3.OperationalError):  # no table yet
+    with closing(sqlite3.connect("study.db")) as database, suppress(sqlite3.DatabaseError):
         return database.execute("SELECT number, kind, question, body FROM events").fetchall()
     return []
 
