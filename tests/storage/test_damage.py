@@ -20,7 +20,7 @@ from askwise.storage.chain import link, origin
 from askwise.study.ledger import Ledger
 
 COPIES = 1000
-FEW = 60
+FEW = 15
 SPACE = aw.Space(gain=aw.Real(0, 1), mode=aw.Choice(["a", "b"]))
 
 

@@ -8,7 +8,7 @@ from askwise.search import search
 
 SPACE = aw.Space(gain=aw.Real(0, 1), steps=aw.Integer(1, 5), mode=aw.Choice(["a", "b", "c"]))
 ANSWERS = {"binary": (True, False, None), "duel": (0, 1, None), "batch": (0, 1, None)}
-FAST = [("binary", "ucb_phi"), ("duel", "muc"), ("batch", "muc_joint")]
+FAST = [("binary", "ucb_phi"), ("duel", "muc"), ("batch", "kss")]
 ALL = [
     (feedback, name)
     for feedback in ANSWERS
