@@ -1,5 +1,6 @@
 """A database that several processes write to: its address, its connection, and its retries."""
 
+import hashlib
 import math
 import os
 import random
@@ -7,8 +8,8 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -124,6 +125,34 @@ class Database:
     def write(self, work: Callable[[sa.Connection], Result]) -> Result:
         """The result of the work, once everything it wrote is durable; if it raises, nothing is written."""
         return self._retried(work, "BEGIN IMMEDIATE")
+
+    @contextmanager
+    def advisory_lock(self, name: str, patience: float) -> Iterator[bool]:
+        """Hold a lock of the server, if it comes in time; yields whether it had to wait.
+
+        The server gives it in the order of asking, and releases it when the connection ends.
+        """
+        key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
+
+        def wait(connection: sa.Connection) -> None:
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(1000 * patience)}")
+            connection.execute(sa.select(sa.func.pg_advisory_lock(key)))
+
+        def call(function: Any) -> Any:
+            return self.read(lambda connection: connection.scalar(sa.select(function(key))))
+
+        taken = call(sa.func.pg_try_advisory_lock)
+        waited = not taken
+        if waited:
+            with suppress(Busy):
+                self.read(wait)
+                taken = True
+        try:
+            yield waited
+        finally:
+            if taken:
+                with suppress(Failed):
+                    call(sa.func.pg_advisory_unlock)
 
     def use_wal(self) -> None:
         """Switch the file to write-ahead logging, so that readers and the writer do not block each other."""

@@ -4,7 +4,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -26,6 +26,7 @@ from askwise.storage.record import (
     once_of,
     repeated,
 )
+from askwise.storage.turns import PATIENCE, turn
 
 _LITTLE = 100 * 2**20  # bytes of free disk
 _STUDIES = sa.table("studies", *map(sa.column, ("id", "name", "settings", "created", "hash")))
@@ -81,6 +82,16 @@ class SqlRecord(CheckedRecord):
             raise damaged(last[0])
         self._last = max(self._last, (max(links), links[max(links)])) if after <= last[0] else self._last
         return [event for event, _ in found]
+
+    @contextmanager
+    def turn(self) -> Iterator[bool]:
+        """Ask after those who came before; yields whether it had to wait, and the record may have grown."""
+        if self._database.file is not None:
+            with turn(f"{self._database.file.resolve()} {self.name}") as waited:
+                yield waited
+            return
+        with self._database.advisory_lock(self._origin, PATIENCE) as waited:
+            yield waited
 
     def close(self) -> None:
         """Close the connection."""

@@ -1,6 +1,7 @@
 """The record of a study and the state folded from it, kept in agreement."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,14 @@ class Ledger:
         for event in events:
             self.state.take(event)
         return bool(events)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for others who are choosing a question, if the storage knows them; then theirs are known."""
+        with getattr(self.record, "turn", nullcontext)() as waited:
+            if waited:
+                self.catch_up()
+            yield
 
     def add(self, kind: str, question: int, body: dict[str, Any]) -> bool:
         """Whether the event was recorded; if not, others had written, and their events are known now."""

@@ -153,10 +153,11 @@ class Study:
         with self._lock:
             self._ledger.catch_up()
             self._expire_old()
-            while True:
-                entry = self._waiting(participant, given) or self._asked_anew(participant, given)
-                if entry is not None:
-                    break
+            entry = self._waiting(participant, given)
+            if entry is None:
+                with self._ledger.turn():
+                    while entry is None:
+                        entry = self._waiting(participant, given) or self._asked_anew(participant, given)
             self._look_ahead(entry)
         return _shown(entry)
 
