@@ -8,12 +8,13 @@ from askwise.search import search
 
 SPACE = aw.Space(gain=aw.Real(0, 1), steps=aw.Integer(1, 5), mode=aw.Choice(["a", "b", "c"]))
 ANSWERS = {"binary": (True, False, None), "duel": (0, 1, None), "batch": (0, 1, None)}
-FAST = [("binary", "ucb_phi"), ("duel", "muc"), ("batch", "kss")]
+FAST = [("binary", "ucb_phi", False), ("duel", "muc", True)]
 ALL = [
-    (feedback, name)
+    (feedback, name, constrained)
     for feedback in ANSWERS
     for name, rule in sorted(aw.rules.RULES.items())
-    if feedback in rule().asks and (feedback, name) not in FAST
+    for constrained in (False, True)
+    if feedback in rule().asks and (feedback, name, constrained) not in FAST
 ]
 
 
@@ -34,9 +35,8 @@ def course(feedback: str, rule: str, space: aw.Space) -> list[object]:
     return [*said, study.best(), study.status()]
 
 
-@pytest.mark.parametrize("constrained", [False, True], ids=["free", "constrained"])
 @pytest.mark.parametrize(
-    ("feedback", "rule"), [*FAST, *(pytest.param(*one, marks=pytest.mark.slow) for one in ALL)]
+    ("feedback", "rule", "constrained"), [*FAST, *(pytest.param(*one, marks=pytest.mark.slow) for one in ALL)]
 )
 def test_a_study_is_the_same_under_another_default_dtype(float64, feedback, rule, constrained):
     usual = course(feedback, rule, SPACE.where("gain + steps <= 5") if constrained else SPACE)
