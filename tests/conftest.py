@@ -8,7 +8,7 @@ import torch
 from hypothesis import settings
 
 settings.register_profile("all", deadline=None, print_blob=True, derandomize=True)
-settings.register_profile("fast", settings.get_profile("all"), max_examples=40)
+settings.register_profile("fast", settings.get_profile("all"), max_examples=25)
 
 
 def pytest_configure(config: pytest.Config) -> None:
