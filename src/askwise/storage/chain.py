@@ -48,7 +48,7 @@ def readable(row: Row) -> tuple[Event, str] | None:
 def _event(row: Row) -> tuple[Event, str]:
     number, kind, question, at, text, _ = row
     try:
-        if (type(number), type(kind), type(question), type(at)) != (int, str, int, float):
+        if [type(part) for part in row[:5]] != [int, str, int, float, str]:
             raise TypeError
         return Event(number, kind, question, at, dict(json.loads(text))), text
     except (TypeError, ValueError, RecursionError):
