@@ -33,8 +33,8 @@ from askwise.study import Entry, Preference, State, Tie, YesNo
 
 HOUSE = re.compile(r"^[^;\n]+ must [^;\n]+; got [^\n]+\. [^\n]+$")
 COMMANDS = [
-    *("init", "check", "doctor", "ask", "tell", "run", "status", "best", "plot", "replay"),
-    *("backup", "salvage", "simulate", "export", "import"),
+    *("init", "check", "doctor", "ask", "tell", "run", "status", "best", "plot", "simulate"),
+    *("replay", "export", "import", "backup", "salvage"),
 ]
 NOISE = "[space.noise]\ntype = 'choice'\nvalues = ['quiet', 'loud']\ncontext = true\n"
 SPACE = """

@@ -16,7 +16,6 @@ from typing import Any, cast
 from askwise import plugins
 from askwise.errors import Refused, WrongType, extra
 from askwise.storage.record import KINDS as KINDS
-from askwise.storage.record import ONCE as ONCE
 from askwise.storage.record import CheckedRecord as CheckedRecord
 from askwise.storage.record import Draft as Draft
 from askwise.storage.record import Event as Event

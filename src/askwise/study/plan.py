@@ -38,7 +38,16 @@ class Plan:
     """Share of questions that are earlier ones asked again, to see whether the answers agree."""
 
     @classmethod
-    def checked(  # noqa: PLR0913 - one for each setting
+    def checked(cls, *settings: object, **named: object) -> "Plan":
+        """A plan with the settings of :meth:`read`, whose space has enough settings to ask about."""
+        plan = cls.read(*settings, **named)
+        if plan.space.contexts and plan.space.constraints:
+            return plan  # how many settings there are depends on the context
+        plan.check_enough(None)
+        return plan
+
+    @classmethod
+    def read(  # noqa: PLR0913 - one for each setting
         cls,
         space: object,
         feedback: object = "duel",
@@ -51,25 +60,6 @@ class Plan:
         repeats: object = 0.0,
     ) -> "Plan":
         """A plan with these settings; refuses invalid ones."""
-        plan = cls._read(space, feedback, rule, size, seed, kernel, initial, expires, repeats)
-        if plan.space.contexts and plan.space.constraints:
-            return plan  # how many settings there are depends on the context
-        plan.check_enough(None)
-        return plan
-
-    @classmethod
-    def _read(  # noqa: PLR0913 - one for each setting
-        cls,
-        space: object,
-        feedback: object = "duel",
-        rule: object = None,
-        size: object = None,
-        seed: object = 0,
-        kernel: object = "matern52",
-        initial: object = None,
-        expires: object = None,
-        repeats: object = 0.0,
-    ) -> "Plan":
         if not isinstance(space, Space):
             raise WrongType("space", "be a Space", repr(space), "Write Space(gain=Real(0, 10)), say.")
         kind = feedback_of(feedback)
@@ -132,7 +122,7 @@ class Plan:
             given["kernel"] = model.kernel(spelled["name"], spelled["lengthscale"], spelled["outputscale"])
         try:
             # not refused for want of settings: it may have been begun before that was checked
-            return cls._read(Space.from_dict(given.pop("space")), **given)
+            return cls.read(Space.from_dict(given.pop("space")), **given)
         except NotFound as error:
             if not homes:
                 raise
