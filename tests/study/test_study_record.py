@@ -222,6 +222,21 @@ def test_an_expired_question_is_asked_again_and_a_late_answer_is_taken():
     assert study.ask("bob").id == 1
 
 
+def test_a_question_that_expires_while_another_is_chosen_is_asked_instead(url):
+    study, other = aw.Study(plane(), storage=url), aw.Study(plane(), storage=url)
+    given_up, choose = other.ask("ada"), study._options
+
+    def choose_while_it_expires(situation: Situation) -> object:
+        other.expire(given_up)
+        return choose(situation)
+
+    study._options = choose_while_it_expires
+    assert study.ask("bob").id == given_up.id
+    assert [event.kind for event in study._ledger.record.events()] == ["asked", "expired", "again"]
+    study.close()
+    other.close()
+
+
 def test_questions_expire_by_the_clock(monkeypatch):
     now = 1000.0
     monkeypatch.setattr(time, "time", lambda: now)

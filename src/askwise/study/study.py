@@ -395,6 +395,8 @@ class Study:
         while number == len(self._ledger.state.entries):
             if self._ledger.add("asked", number, asked | {"context": context, "seen": seen}):
                 return self._ledger.state.entries[number]
+            if waiting := self._waiting(participant, context):  # one expired while we chose
+                return waiting
         return None
 
     def _expire_old(self) -> None:
