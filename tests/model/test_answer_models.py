@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ from mpmath import MPContext
 
 import askwise as aw
 from askwise.model import fitting
-from askwise.model.ep import Likelihood
 from askwise.model.gibbs import gibbs, hallucinated, truncated_normal
+from askwise.model.likelihood import Likelihood
 from askwise.model.pending import away_from_pending, given_pending
 from askwise.numerics.normal import interval_moments
 from askwise.numerics.seeds import generator as stream
@@ -52,12 +52,12 @@ def random_mix(seed, lanes=(), margin=0.6):
     x4, u4 = utilities(2, 4)
     data = aw.Data.binary(x1[..., 0, :], u1[..., 0] > 0) + aw.Data.duels(x2, u2[..., 0] > u2[..., 1])
     data = data + aw.Data.rankings(x4, u4.argsort(-1, descending=True)[..., :2])
-    return data + aw.Data.ties(x2, margin) + aw.Data.ties(x4[..., :1, :3, :], margin)
+    return data + aw.Data.ties(x2, margin) + aw.Data.ties(x4[..., :1, :3, :], margin, threshold="all")
 
 
 def stacked(*parts):
     """The parts as lanes; all have the same number of points and rows."""
-    names = ("points", "first", "second", "signs", "point_noise", "row_noise", "margin")
+    names = [field.name for field in fields(aw.Data)]
     return aw.Data(*(torch.stack([getattr(part, name) for part in parts]) for name in names))
 
 
@@ -254,6 +254,12 @@ def spread_of(u):
     return u.amax(-1) - u.amin(-1)
 
 
+def lead_of(u):
+    """By how much the highest is ahead of the next."""
+    first, second = u.topk(2).values.unbind(-1)
+    return first - second
+
+
 CASES = {
     "winner of 3": (aw.Data.rankings(PLACES[None, :3], [[1]]), lambda u, r: u[:, :3].argmax(-1) == 1),
     "winner of 3 by a margin": (
@@ -276,8 +282,24 @@ CASES = {
     "a clear yes": (aw.Data.binary(PLACES[:1], [1]).with_margin(0.7), lambda u, r: r > 0.7),
     "a clear no": (aw.Data.binary(PLACES[:1], [0]).with_margin(0.7), lambda u, r: r < -0.7),
     "tie of a duel": (aw.Data.ties(PLACES[None, :2], 0.7), lambda u, r: spread_of(u[:, :2]) <= 0.7),
-    "tie of 3": (aw.Data.ties(PLACES[None, :3], 0.7), lambda u, r: spread_of(u[:, :3]) <= 0.7),
-    "tie of 4": (aw.Data.ties(PLACES[None], 1.2), lambda u, r: spread_of(u) <= 1.2),
+    "tie of 3": (aw.Data.ties(PLACES[None, :3], 0.7), lambda u, r: lead_of(u[:, :3]) <= 0.7),
+    "tie of 4": (aw.Data.ties(PLACES[None], 1.2), lambda u, r: lead_of(u) <= 1.2),
+    "all 3 within the margin": (
+        aw.Data.ties(PLACES[None, :3], 0.7, threshold="all"),
+        lambda u, r: spread_of(u[:, :3]) <= 0.7,
+    ),
+    "all 4 within the margin": (
+        aw.Data.ties(PLACES[None], 1.2, threshold="all"),
+        lambda u, r: spread_of(u) <= 1.2,
+    ),
+    "ranking of 4 by a margin": (
+        aw.Data.rankings(PLACES[None], [[2, 3, 0]]).with_margin(0.8),
+        lambda u, r: (u[:, 2] > u[:, 3] + 0.8) & (u[:, 3] > u[:, 0]) & (u[:, 0] > u[:, 1]),
+    ),
+    "each of 3 ahead of the next by the margin": (
+        aw.Data.rankings(PLACES[None, :3], [[2, 0]], threshold="all").with_margin(0.4),
+        lambda u, r: (u[:, 2] > u[:, 0] + 0.4) & (u[:, 0] > u[:, 1] + 0.4),
+    ),
     "a duel lost by a margin": (
         aw.Data.duels(PLACES[None, :2], [0]).with_margin(1.5),
         lambda u, r: u[:, 0] < u[:, 1] - 1.5,
@@ -290,7 +312,14 @@ def utilities():
     return drawn_utilities()
 
 
-SAMPLED = ("winner of 3", "two best of 4", "neither yes nor no", "tie of 3", "a duel lost by a margin")
+SAMPLED = (
+    "winner of 3",
+    "two best of 4",
+    "neither yes nor no",
+    "tie of 3",
+    "all 3 within the margin",
+    "a duel lost by a margin",
+)
 OTHERS = (pytest.param(case, "gibbs", marks=pytest.mark.slow) for case in CASES if case not in SAMPLED)
 
 
@@ -309,7 +338,7 @@ def test_the_posterior_agrees_with_draws_that_give_the_same_answer(case, method,
     assert (belief.log_evidence - chance).abs() < noise + 0.015
     if method == "gibbs":
         tolerance = 0.01  # Monte Carlo error of the chains
-        belief = gibbs(data, KERNEL, max_sweeps=250, chains=128)
+        belief = gibbs(data, KERNEL, max_sweeps=2500 if data.undecided.any() else 250, chains=128)
         evidence = gibbs(data, KERNEL, max_sweeps=1, chains=8192).log_evidence
         assert (evidence - chance).abs() < noise + 0.05
     assert belief.converged
@@ -339,13 +368,15 @@ def test_the_evidence_of_a_tie_is_right_where_values_follow_from_others():
     cov = kernel(x).to_dense().detach() + 0.5 * torch.eye(4, dtype=torch.float64)
     utilities = normals(200_000, 4) @ torch.linalg.cholesky(cov).mT
     within = (spread_of(utilities) <= 1.2).double()
-    evidence = gibbs(aw.Data.ties(x[None], 1.2), kernel, chains=8192, max_sweeps=1).log_evidence
+    evidence = gibbs(
+        aw.Data.ties(x[None], 1.2, threshold="all"), kernel, chains=8192, max_sweeps=1
+    ).log_evidence
     assert (evidence - within.mean().log()).abs() < 5 / math.sqrt(within.sum()) + 0.05
 
 
 @pytest.mark.parametrize("sweeps", [0, 20])
 def test_hallucinations_have_the_posterior_on_average(sweeps):
-    data, x = CASES["tie of 3"][0] + CASES["two best of 4"][0], PLACES
+    data, x = CASES["all 3 within the margin"][0] + CASES["two best of 4"][0], PLACES
     lanes = 200
     belief = aw.infer(stacked(*[data] * lanes), KERNEL)
     exact = gibbs(data, KERNEL, chains=64, max_sweeps=200)
@@ -383,6 +414,22 @@ def test_the_probabilities_of_win_loss_and_tie_add_up_to_one():
     duels = [aw.Data.duels(x, [c]).with_margin(0.6) for c in (0, 1)]
     chances = [aw.infer(data, KERNEL).log_evidence.exp() for data in (*duels, aw.Data.ties(x, 0.6))]
     assert sum(chances).item() == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("m", [3, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("margin", [0.1, 0.6, 2.0])
+def test_the_probabilities_of_all_answers_about_a_group_add_up_to_one(m, margin):
+    """Whether a winner is named or all are ranked: undecided, or one of the others."""
+    x = uniform(1, m, 2, seed=m)
+    undecided = aw.infer(aw.Data.ties(x, margin), KERNEL).log_evidence.exp()
+    winners = stacked(*(aw.Data.rankings(x, [[k]]).with_margin(margin) for k in range(m)))
+    named = aw.infer(winners, KERNEL).log_evidence.exp().sum()
+    assert (named + undecided).item() == pytest.approx(1, abs=0.01 * m)
+    if m == 3:
+        orders = [list(order) for order in itertools.permutations(range(m), 2)]
+        rankings = stacked(*(aw.Data.rankings(x, [order]).with_margin(margin) for order in orders))
+        ranked = aw.infer(rankings, KERNEL).log_evidence.exp().sum()
+        assert ranked.item() == pytest.approx(named.item(), abs=0.01)
 
 
 @pytest.mark.parametrize("winner", [0, 1])
@@ -450,8 +497,8 @@ def test_a_wider_margin_makes_a_tie_likelier_and_less_informative():
     beliefs = [aw.infer(data.with_margin(margin), KERNEL) for margin in (0.1, 0.5, 2.0, 50.0)]
     chances = [belief.log_evidence.item() for belief in beliefs]
     assert chances == sorted(chances)
-    assert chances[-1] == pytest.approx(0, abs=1e-9)
-    torch.testing.assert_close(beliefs[-1].cov(at), KERNEL(at).to_dense().detach(), rtol=1e-9, atol=1e-9)
+    assert chances[-1] == pytest.approx(0, abs=2e-3)
+    torch.testing.assert_close(beliefs[-1].cov(at), KERNEL(at).to_dense().detach(), rtol=0, atol=0.02)
 
 
 # --- convergence and lanes
@@ -468,12 +515,12 @@ def hard_cases():
         "a ranking of 25": aw.Data.rankings(many, order),
         "five best of 25": aw.Data.rankings(many, order[:, :5]),
         "the best of 25": aw.Data.rankings(many, order[:, :1]),
-        "a tie of 12": aw.Data.ties(many[:, :12]),
-        "a narrow tie of 12": aw.Data.ties(many[:, :12], 0.02),
-        "a tie of 4 by a hair": aw.Data.ties(many[:, :4], 1e-4),
+        "12 within the margin": aw.Data.ties(many[:, :12], threshold="all"),
+        "12 within a narrow margin": aw.Data.ties(many[:, :12], 0.02, threshold="all"),
+        "4 within a hair": aw.Data.ties(many[:, :4], 1e-4, threshold="all"),
         "a ranking of 25 and its opposite, and a tie": aw.Data.rankings(many, order)
         + aw.Data.rankings(many, order.flip(-1))
-        + aw.Data.ties(many[:, :12], 0.1),
+        + aw.Data.ties(many[:, :12], 0.1, threshold="all"),
         "ten winners, each of whom lost": aw.Data.rankings(
             many[:, :10].expand(10, 10, 2), torch.arange(10)[:, None]
         ),
@@ -495,6 +542,15 @@ def test_hard_cases_converge_for_every_scale(case):
     at = data.points[:3]
     for part in (*belief.moments(at), belief.cov(at), belief.log_evidence):
         assert part.isfinite().all()
+
+
+@pytest.mark.parametrize(("m", "margin"), [(3, 0.5), (3, 0.1), (4, 0.2), (8, 0.3)])
+def test_undecided_answers_about_groups_converge_for_every_reasonable_scale(m, margin):
+    data = aw.Data.ties(uniform(3, m, 2), margin)
+    scales = f64(list(itertools.product((1e-3, 0.3, 1e3), (1e-6, 1.0, 30.0))))
+    belief = aw.infer(stacked(*[data] * len(scales)), aw.kernel("matern32", scales[:, :1], scales[:, 1]))
+    assert belief.converged.all(), scales[~belief.converged]
+    assert belief.cov(data.points[:3]).isfinite().all()
 
 
 def test_a_row_without_noise_gives_finite_results():
@@ -530,7 +586,7 @@ def test_lanes_together_equal_lanes_alone(method):
 def test_lanes_may_hold_answers_of_different_kinds():
     """Three rows each: a tie of three; three duels; the winner of four."""
     x = uniform(3, 2, 2)
-    parts = [aw.Data.ties(x.flatten(0, 1)[None, :3]), aw.Data.duels(x, [1, 0, 1])]
+    parts = [aw.Data.ties(x.flatten(0, 1)[None, :3], threshold="all"), aw.Data.duels(x, [1, 0, 1])]
     parts = [*parts, aw.Data.rankings(x.flatten(0, 1)[None, :4], [[2]])]
     most = max(part.points.shape[-2] for part in parts)
 

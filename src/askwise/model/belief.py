@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -12,6 +12,42 @@ from askwise.model.data import Data
 from askwise.model.kernels import Covariance
 from askwise.model.predictive import Predictive
 from askwise.numerics import success_probability
+
+
+@dataclass(frozen=True, eq=False)
+class About:
+    r"""Whose utility a belief is about.
+
+    With the share :math:`\rho` of variance of one's own, the utility of person p has the prior covariance
+    :math:`k(x, x')` and the covariance :math:`(1 - \rho + \rho\, \delta_{pq})\, k(x, x')` with that of
+    person q.  What all have in common, :math:`f_0`, has :math:`(1 - \rho)\, k(x, x')` with itself and with
+    everybody's.
+    """
+
+    variance: Float[Tensor, "*lane"]
+    """Its prior variance, as a multiple of anybody's."""
+    coupling: Float[Tensor, "*lane p"]
+    """Its covariance with the utility at the points of the data, as a multiple of that with itself there."""
+    rater: int | None = None
+
+    @classmethod
+    def all_people(cls, data: Data) -> "About":
+        """What all have in common."""
+        return cls(1 - data.share, torch.ones_like(data.point_noise))
+
+    @classmethod
+    def person(cls, data: Data, rater: int) -> "About":
+        """The utility of one person."""
+        coupling = 1 - data.share[..., None] * (data.rater != rater).to(data.share)
+        return cls(torch.ones_like(data.share), coupling, rater)
+
+    def in_units(self, unit: Float[Tensor, "*lane"]) -> "About":
+        """The same utility divided by ``unit``."""
+        return About(self.variance * unit.pow(-2), self.coupling * unit[..., None], self.rater)
+
+    def select(self, lanes: Tensor | int) -> "About":
+        """That of some of the lanes."""
+        return About(self.variance[lanes], self.coupling[lanes], self.rater)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,19 +75,68 @@ class Belief:
     tau: Float[Tensor, "*lane n"]
     nu: Float[Tensor, "*lane n"]
     """Natural parameters of the site of each row: a warm start for the next inference."""
+    about: "About | None" = None
+    """Whose utility it is about where people differ; None if all have the same."""
 
     @classmethod
     def joined(cls, prior: Covariance, data: Data, parts: Sequence["Belief"]) -> "Belief":
         """One belief about ``data`` from beliefs about consecutive groups of its lanes."""
-        return cls(prior, data, *map(torch.cat, zip(*(part._tensors() for part in parts), strict=True)))
+        tensors = map(torch.cat, zip(*(part._tensors() for part in parts), strict=True))
+        about = None if parts[0].about is None else About.all_people(data)
+        return cls._made(prior, data, [*tensors], about)
+
+    @classmethod
+    def _made(
+        cls, prior: Covariance, data: Data, tensors: Sequence[Tensor], about: "About | None"
+    ) -> "Belief":
+        return replace(cls(prior, data, *tensors), about=about)  # type: ignore[arg-type]
 
     def select(self, lanes: Tensor | int) -> "Belief":
         """The belief of some of the lanes, or of one without its lane dimension."""
-        tensors = (tensor[lanes] for tensor in self._tensors())
-        return type(self)(self.prior.select(lanes), self.data.select(lanes), *tensors)
+        tensors = [tensor[lanes] for tensor in self._tensors()]
+        about = None if self.about is None else self.about.select(lanes)
+        return self._made(self.prior.select(lanes), self.data.select(lanes), tensors, about)
 
     def _tensors(self) -> list[Tensor]:
-        return [getattr(self, field.name) for field in fields(self) if field.name not in ("prior", "data")]
+        others = ("prior", "data", "about")
+        return [getattr(self, field.name) for field in fields(self) if field.name not in others]
+
+    def of_rater(self, rater: int | None, noise: float | Tensor = 1.0) -> "Belief":
+        """The belief about the utility of one person; None for what all have in common.
+
+        ``noise``: standard deviation of the noise in this person's answers, which becomes the unit.
+        """
+        about = About.all_people(self.data) if rater is None else About.person(self.data, rater)
+        return replace(self, prior=self.shared_prior.scaled(about.variance), about=about).in_units(noise)
+
+    def like(self, other: "Belief") -> "Belief":
+        """This belief about the utility that ``other`` is about, in the same units."""
+        if other.about is None:
+            return self
+        plain = self.of_rater(other.about.rater)
+        assert plain.about is not None
+        return plain.in_units((plain.about.variance / other.about.variance).sqrt())
+
+    def in_units(self, noise: float | Tensor) -> "Belief":
+        """The belief about the utility divided by this noise."""
+        unit = torch.as_tensor(noise, dtype=self.alpha.dtype, device=self.alpha.device)
+        if (unit == 1).all():
+            return self
+        about = About.all_people(self.data) if self.about is None else self.about
+        return replace(self, prior=self.prior.scaled(unit.pow(-2)), about=about.in_units(unit))
+
+    @property
+    def shared_prior(self) -> Covariance:
+        """The prior covariance of anybody's utility, whoever this belief is about."""
+        return self.prior if self.about is None else self.prior.scaled(1 / self.about.variance)
+
+    @property
+    def data_covariance(self) -> Float[Tensor, "*lane p p"]:
+        """Prior covariance at the points of the data, as their raters see them, including their noise."""
+        K = self.shared_prior.cross(self.data.points, self.data.points)
+        if self.data.share.any():
+            K = K * self.data.rater_correlation
+        return K + torch.diag_embed(self.data.point_noise) if self.data.point_noise.any() else K
 
     def mean(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q"]:
         """Posterior mean of f."""
@@ -69,7 +154,10 @@ class Belief:
     @functools.cached_property
     def predictive(self) -> Predictive:
         """The same mean and variance with hand-written gradients, for searches."""
-        return Predictive(self.prior, self.data.points, torch.cat([self.alpha[..., None], self.factor], -1))
+        weights = torch.cat([self.alpha[..., None], self.factor], -1)
+        if self.about is not None:
+            weights = self.about.coupling[..., None] * weights
+        return Predictive(self.prior, self.data.points, weights)
 
     def cov(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q q"]:
         """Posterior covariance of f between the points of ``x``."""

@@ -8,10 +8,25 @@ tie: "can't decide".  Without ties the margin t is zero, and :math:`P(+1) = \Phi
 A ranking compares noisy utilities :math:`f(x_k) + \varepsilon_k` with
 :math:`\varepsilon_k \sim \mathcal N(0, 1/2)`, so that a comparison of two has the noise of a duel.
 If a member appears in several rows they share its noise: it becomes a point of its own, a noisy copy.
+
+Somebody names the best of m only if it is ahead of all others by the margin; otherwise they can't decide.
+So the best and the next differ by more than t, the order below is that of the noisy utilities, and "can't
+decide" says that the top two, whichever they are, are within t.  The probabilities of all possible answers
+sum to one.
+
+The rows of an answer hold together.  A lapse replaces all of them: with probability l somebody answers
+without looking, and takes any answer but "can't decide" with equal probability.  A yes/no task with m
+alternatives has a known guess rate g, :math:`P(+1) = g + (1 - g - l) \Phi(f)`.
+
+People may differ: with a share :math:`\rho` of the prior variance of one's own,
+:math:`f_p = f_0 + g_p` has the covariance :math:`(1 - \rho + \rho\, \delta_{pq}) \, k(x, x')`.
 Code outside this file does not distinguish kinds of rows.
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,9 +34,12 @@ from torch import Tensor
 
 from askwise.errors import Refused, WrongType
 
+Threshold = Literal["best", "all"]
+"""What the margin separates: the best of a group from the others, or every compared pair (before 0.2)."""
 _Groups = Tensor | list[list[list[float]]]
 _NO_POINT = -1
 _MEMBER_NOISE = 0.5  # variance per member, so that a comparison of two has variance one
+_RATERS = 2**20  # most people; a power of two, so that no digit is lost
 _DEFAULT_MARGIN = 0.5  # makes two in five duels of equals a tie
 
 
@@ -49,15 +67,26 @@ class Data:
     """Variance of the noise of each row alone; default 1."""
     margin: Float[Tensor, "*lane"] = None  # type: ignore[assignment]
     """Half-width of the tie interval of the latent response; default 0, or 0.5 in lanes with ties."""
+    has_margin: Bool[Tensor, "*lane n"] = None  # type: ignore[assignment]
+    """Whether the outcome of the row exceeds the margin, or else only zero; default true."""
+    answer: Int[Tensor, "*lane n"] = None  # type: ignore[assignment]
+    """The answer that the row belongs to, counted from 0; by default each row is one."""
+    chance: Float[Tensor, "*lane n"] = None  # type: ignore[assignment]
+    """Probability of the whole answer if it is made without looking; default 1/2, for ties 0."""
+    lapse: Float[Tensor, "*lane n"] = None  # type: ignore[assignment]
+    """Probability that the answer is made without looking; default 0."""
+    guess: Float[Tensor, "*lane"] = None  # type: ignore[assignment]
+    """Probability of a yes where nothing is perceived; default 0."""
+    rater: Int[Tensor, "*lane p"] = None  # type: ignore[assignment]
+    """Who was asked about the point; default 0 for all."""
+    share: Float[Tensor, "*lane"] = None  # type: ignore[assignment]
+    """Share of the prior variance that is each rater's own; default 0: all have the same taste."""
 
     def __post_init__(self) -> None:
         """Fill in the defaults."""
-        if self.point_noise is None:
-            object.__setattr__(self, "point_noise", torch.zeros_like(self.points[..., 0]))
-        if self.row_noise is None:
-            object.__setattr__(self, "row_noise", torch.ones_like(self.signs))
-        if self.margin is None:
-            object.__setattr__(self, "margin", _DEFAULT_MARGIN * self.has_ties.to(self.signs.dtype))
+        for name, default in _DEFAULTS.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, default(self))
 
     @classmethod
     def binary(cls, X: Tensor | list[list[float]], c: Tensor | list[int]) -> "Data":
@@ -87,7 +116,7 @@ class Data:
         return cls._pairs(points, 2.0 * outcomes - 1.0)
 
     @classmethod
-    def rankings(cls, X: _Groups, best: Tensor | list[list[int]]) -> "Data":
+    def rankings(cls, X: _Groups, best: Tensor | list[list[int]], *, threshold: Threshold = "best") -> "Data":
         """The k best of m, in order: ``X`` [n, m, d] or [lane, n, m, d] and ``best`` [.., n, k], best first.
 
         ``k = 1`` is the winner alone; ``k = m`` ranks all and is equivalent to ``k = m - 1``.
@@ -96,24 +125,46 @@ class Data:
         2
         """
         points = _checked_points(X, "m, ", dims=(3, 4))
-        *lanes, n, m, _ = points.shape
+        m = points.shape[-2]
         ordered, k = _checked_ranking(best, points)
         points = points.gather(-2, ordered[..., None].expand_as(points))
         row = _arange(m - 1, points)
         winner, loser = row.clamp_max(k - 1), row + 1  # each beats the next; the k-th beats all others
+        # with the second place named, it alone is compared with the best
+        has_margin = torch.ones_like(row, dtype=torch.bool) if threshold == "all" or k == 1 else row == 0
+        return cls._ordered(points, winner, loser, has_margin, ways=math.perm(m, k))
+
+    @classmethod
+    def _ordered(cls, points: Tensor, winner: Tensor, loser: Tensor, has_margin: Tensor, ways: int) -> "Data":
+        """Rows in which members win against others, one answer of ``ways`` possible ones for each group.
+
+        A member in several rows is a noisy copy; the noise of one in a single row is part of that row's.
+        """
+        *lanes, n, m, _ = points.shape
+        rows = len(winner)
         shared = torch.cat([winner, loser]).bincount(minlength=m) > 1
         alone = _MEMBER_NOISE * (~shared).to(points.dtype)
         point_noise = (_MEMBER_NOISE - alone).repeat(n).expand(*lanes, -1)
         row_noise = (alone[winner] + alone[loser]).repeat(n).expand(*lanes, -1)
-        signs = points.new_ones(*lanes, n, m - 1)
-        return cls._from_groups(points, winner, loser, signs, point_noise, row_noise)
+        made = cls._from_groups(
+            points, winner, loser, points.new_ones(*lanes, n, rows), point_noise, row_noise
+        )
+        answer = _arange(n, points).repeat_interleave(rows).expand_as(made.answer)
+        chance = torch.full_like(made.chance, 1 / ways)
+        return replace(made, has_margin=has_margin.repeat(n).expand_as(answer), answer=answer, chance=chance)
 
     @classmethod
-    def ties(cls, X: _Groups, margin: float | int | Tensor = _DEFAULT_MARGIN) -> "Data":
+    def ties(
+        cls,
+        X: _Groups,
+        margin: float | int | Tensor = _DEFAULT_MARGIN,
+        *,
+        threshold: Threshold = "best",
+    ) -> "Data":
         """Undecided queries: ``X`` [n, m, d] or [lane, n, m, d].
 
-        One point: neither yes nor no.  Two: neither won.  More: no two noisy utilities differ by more than
-        the margin.
+        One point: neither yes nor no.  Two: neither won.  More: the two highest noisy utilities, whichever
+        they are, differ by no more than the margin; with the threshold ``"all"``, no two differ by more.
         """
         points = _checked_points(X, "m, ", dims=(3, 4))
         *lanes, n, m, _ = points.shape
@@ -122,7 +173,18 @@ class Data:
         signs, noise = points.new_zeros(*lanes, n, max(1, m * (m - 1) // 2)), []
         if m > 2:
             noise = [points.new_full((*lanes, n * m), _MEMBER_NOISE), signs.flatten(-2)]
-        return cls._pairs(points, signs, *noise).with_margin(margin)
+        made = cls._pairs(points, signs, *noise).with_margin(margin)
+        if threshold == "all":
+            return made  # each pair an answer of its own: all hold
+        answer = _arange(n, points).repeat_interleave(signs.shape[-1])
+        return replace(made, answer=answer.expand_as(made.answer))
+
+    @property
+    def undecided(self) -> Bool[Tensor, "*lane n"]:
+        """Rows of answers that are undecided about three points or more: all pairs of them."""
+        tied = self.signs == 0
+        counts = torch.zeros_like(self.signs).scatter_add(-1, self.answer, tied.to(self.signs))
+        return tied & (counts.gather(-1, self.answer) > 1)
 
     @classmethod
     def _pairs(cls, points: Tensor, signs: Tensor, *noise: Tensor) -> "Data":
@@ -143,25 +205,26 @@ class Data:
         return cls(points.reshape(*lanes, n * m, d), *rows, *noise)._deduplicated()
 
     def _deduplicated(self) -> "Data":
-        """The same rows over distinct points; noisy copies stay separate."""
-        index, points, point_noise = _distinct_points(self.points, self.point_noise)
+        """The same rows over distinct points; noisy copies, and points of different raters, stay separate."""
+        index, points, point_noise, rater = _distinct_points(self.points, self.point_noise, self.rater)
         first = index.gather(-1, self.first)
         second = torch.where(self.second < 0, self.second, index.gather(-1, self.second.clamp_min(0)))
-        return replace(self, points=points, first=first, second=second, point_noise=point_noise)
+        return replace(self, points=points, first=first, second=second, point_noise=point_noise, rater=rater)
 
     def __add__(self, other: "Data") -> "Data":
-        """These answers, then those of ``other``; the margin is the larger of the two."""
+        """These answers, then those of ``other``; of margins, guess rates and shares the larger."""
         if self.points.shape[-1] != other.points.shape[-1] or self.lanes != other.lanes:
             lanes = f"{tuple(self.lanes)} and {tuple(other.lanes)} lanes"
             got = f"{lanes}, d = {self.points.shape[-1]} and {other.points.shape[-1]}"
             advice = "Build both for the same space and lanes."
             raise Refused("data to add", "have the same lanes and dimension", got, advice)
-        shift = self.points.shape[-2]
+        shift, answers = self.points.shape[-2], int(self.answer.max()) + 1 if self.n else 0
         second = torch.where(other.second < 0, other.second, other.second + shift)
-        ours, theirs = self._parts(), replace(other, first=other.first + shift, second=second)._parts()
-        by_row = [torch.cat(pair, -1) for pair in zip(ours[1:-1], theirs[1:-1], strict=True)]
-        parts = [torch.cat([self.points, other.points], -2), *by_row, self.margin.maximum(other.margin)]
-        return Data(*parts)._deduplicated()
+        shifted = replace(other, first=other.first + shift, second=second, answer=other.answer + answers)
+        both = {name: (getattr(self, name), getattr(shifted, name)) for name in _NAMES}
+        merged = {name: torch.cat(pair, -1) for name, pair in both.items() if name not in _OF_LANE}
+        merged |= {name: torch.maximum(*both[name]) for name in _OF_LANE}
+        return Data(points=torch.cat([self.points, other.points], -2), **merged)._deduplicated()
 
     def with_margin(self, margin: float | int | Tensor) -> "Data":
         """The same outcomes with another margin: a number, or one per lane."""
@@ -175,6 +238,44 @@ class Data:
             expected = "be finite and not negative, and above zero where there are ties"
             raise Refused("margin", expected, f"{value[wrong][0].item():g}", "Try 0.5.")
         return replace(self, margin=value)
+
+    def with_lapses(self, lapse: float | Tensor, guess: float | Tensor = 0.0) -> "Data":
+        """The same answers of people who lapse at this rate: one for all, for each lane, or each row.
+
+        ``guess``: probability of a yes where nothing is perceived, for yes/no answers only.
+        """
+        rates = [
+            torch.as_tensor(rate, dtype=self.signs.dtype, device=self.signs.device) for rate in (lapse, guess)
+        ]
+        for name, rate in zip(("lapse", "guess"), rates, strict=True):
+            if (wrong := ~((rate >= 0) & (rate < 1))).any():
+                got = f"{rate[wrong].flatten()[0].item():g}"
+                raise Refused(name, "be a probability below 1", got, "Write 0.02 for 2%.")
+        if rates[1].any() and (self.second >= 0).any():
+            raise Refused("guess", "be 0 for comparisons", guess, "Leave it out: a lapse is a guess there.")
+        if self.lanes and rates[0].shape == self.lanes:
+            rates[0] = rates[0][..., None]
+        return replace(self, lapse=rates[0].expand_as(self.signs), guess=rates[1].expand(self.lanes))
+
+    def with_raters(self) -> "Data":
+        """The same rows, with raters in place of the last coordinate, see :func:`with_rater_column`."""
+        rater = (self.points[..., -1] * _RATERS).round().long()
+        return replace(self, points=self.points[..., :-1], rater=rater)
+
+    def with_share(self, share: float | Tensor) -> "Data":
+        """The same answers of people of whose prior variance this share is their own: one for each lane."""
+        value = torch.as_tensor(share, dtype=self.signs.dtype, device=self.signs.device)
+        if (wrong := ~((value >= 0) & (value < 1))).any():
+            got = f"{value[wrong].flatten()[0].item():g}"
+            raise Refused(
+                "share", "be from 0 to below 1", got, "People without anything in common are separate."
+            )
+        return replace(self, share=value.expand(self.lanes))
+
+    def together(self, answer: Tensor) -> "Data":
+        """The same rows as parts of these answers, which are counted from 0; each row is a free choice."""
+        counts = torch.zeros_like(self.signs).scatter_add(-1, answer, torch.ones_like(self.signs))
+        return replace(self, answer=answer, chance=self.chance.pow(counts.gather(-1, answer)))
 
     @property
     def lanes(self) -> torch.Size:
@@ -195,7 +296,23 @@ class Data:
     def plain(self) -> bool:
         """Whether every row has the plain probit likelihood: unit noise, none shared, no margin, no tie."""
         unusual = (self.row_noise != 1, self.margin != 0, self.point_noise != 0, self.has_ties)
-        return not any(bool(part.any()) for part in unusual)
+        return not (any(bool(part.any()) for part in unusual) or self.has_lapses)
+
+    @property
+    def has_lapses(self) -> bool:
+        """Whether any answer may have been made without looking."""
+        return bool(self.lapse.any() or self.guess.any())
+
+    @property
+    def rater_correlation(self) -> Float[Tensor, "*lane p p"]:
+        """Prior correlation of two people's utilities of the same setting, for every two points."""
+        same = self.rater[..., :, None] == self.rater[..., None, :]
+        return 1 - self.share[..., None, None] * (~same).to(self.signs)
+
+    @property
+    def row_rater(self) -> Int[Tensor, "*lane n"]:
+        """Who gave the answer of each row."""
+        return self.rater.gather(-1, self.first)
 
     def unsqueezed(self) -> "Data":
         """The data with a lane dimension, added if there is none."""
@@ -232,6 +349,27 @@ class Data:
         """Both points of each row, for every column of ``values``."""
         shape = (*values.shape[:-2], self.n, values.shape[-1])
         return [index[..., None].expand(shape) for index in (self.first, self.second)]
+
+
+_DEFAULTS: dict[str, Callable[[Data], Tensor]] = {
+    "point_noise": lambda data: torch.zeros_like(data.points[..., 0]),
+    "row_noise": lambda data: torch.ones_like(data.signs),
+    "margin": lambda data: _DEFAULT_MARGIN * data.has_ties.to(data.signs.dtype),
+    "has_margin": lambda data: torch.ones_like(data.signs, dtype=torch.bool),
+    "answer": lambda data: _arange(data.n, data.signs).expand_as(data.signs),
+    "chance": lambda data: 0.5 * (data.signs != 0).to(data.signs),
+    "lapse": lambda data: torch.zeros_like(data.signs),
+    "guess": lambda data: data.signs.new_zeros(data.lanes),
+    "rater": lambda data: torch.zeros_like(data.points[..., 0], dtype=torch.long),
+    "share": lambda data: data.signs.new_zeros(data.lanes),
+}
+_NAMES = [field.name for field in fields(Data) if field.name != "points"]
+_OF_LANE = ("margin", "guess", "share")
+
+
+def with_rater_column(points: Float[Tensor, "*b m d"], rater: int) -> Float[Tensor, "*b m e"]:
+    """Points with one more coordinate that says who was asked, so that points of two people differ."""
+    return torch.cat([points, torch.full_like(points[..., :1], rater / _RATERS)], -1)
 
 
 def _arange(count: int, like: Tensor) -> Tensor:
@@ -298,22 +436,27 @@ def _checked_ranking(best: object, points: Tensor) -> tuple[Int[Tensor, "*b m"],
 
 
 def _distinct_points(
-    points: Float[Tensor, "*lane k d"], point_noise: Float[Tensor, "*lane k"]
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The index of each point among the distinct ones, the distinct points, and their noise."""
+    points: Float[Tensor, "*lane k d"],
+    point_noise: Float[Tensor, "*lane k"],
+    rater: Int[Tensor, "*lane k"],
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The index of each point among the distinct ones, the distinct points, their noise and raters."""
     count = points.shape[-2]
     ids = torch.zeros(points.shape[:-1], dtype=torch.long, device=points.device)
     if points.numel() == 0:
-        return ids, points, point_noise
+        return ids, points, point_noise, rater
     if point_noise.any():  # numbered, so that a noisy copy equals no other point
         ids = _dense_rank(torch.where(point_noise > 0, 1 + _arange(count, points), 0))
+    if rater.any():
+        ids = _dense_rank(ids * count + _dense_rank(rater))
     for column in points.unbind(-1):
         ids = _dense_rank(ids * count + _dense_rank(column))
     total = int(ids.max()) + 1
     # lanes with fewer distinct points are padded with their first point
     kept = points[..., :1, :].repeat_interleave(total, -2)
     kept = kept.scatter(-2, ids[..., None].expand_as(points), points)
-    return ids, kept, point_noise.new_zeros(kept.shape[:-1]).scatter(-1, ids, point_noise)
+    noise = point_noise.new_zeros(kept.shape[:-1]).scatter(-1, ids, point_noise)
+    return ids, kept, noise, rater.new_zeros(noise.shape).scatter(-1, ids, rater)
 
 
 def _dense_rank(values: Float[Tensor, "*lane k"] | Int[Tensor, "*lane k"]) -> Int[Tensor, "*lane k"]:

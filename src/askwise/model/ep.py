@@ -2,12 +2,12 @@ r"""Expectation propagation: each likelihood factor is replaced by the Gaussian 
 
 All sites are updated in parallel, for all lanes at once; converged lanes drop out.
 Source: Rasmussen & Williams (2006), section 3.6 ("GPML"), with the moments of the probit in a form
-that does not cancel.
+that does not cancel.  Where answers may be lapses the likelihood is not log-concave, and a surprising answer
+would get a site of negative precision: it gets zero precision and the mean that matches.
 """
 
 import copy
 import math
-from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -16,13 +16,13 @@ from torch import Tensor
 
 from askwise.model.belief import Belief
 from askwise.model.data import Data
+from askwise.model.likelihood import Likelihood
 from askwise.model.sites import InferenceProblem, initial_sites, logdet, scaled_change, site_scale
-from askwise.numerics import interval_moments, log_ndtr, truncated_moments
+from askwise.model.undecided import Undecided
 
 _MIN_DAMPING = 0.02
 _MEMORY = 5  # iterates that Anderson acceleration looks back to
 _MAX_FAILURES = 3  # of the acceleration in a lane, before it is switched off
-_MIN_ROW_NOISE = 1e-12  # keeps the site of a row without noise of its own finite
 
 
 def ep(
@@ -37,7 +37,13 @@ def ep(
     """
     with torch.inference_mode():  # a fifth faster than no_grad for one lane of n = 80
         found = _fixed_point(problem, warm, tolerance, max_sweeps)
-    return problem.at_sites(*(part.clone() for part in found))
+    tau, nu, evidence, converged, sweeps, change, *cavity = (part.clone() for part in found)
+    likelihood = Likelihood.of(problem.data)
+    if likelihood.requires_grad and torch.is_grad_enabled():
+        # sites are stationary, so the parameters matter only through the likelihood at the cavities
+        explicit = likelihood.log_probability(*cavity).masked_fill(problem.data.undecided, 0.0).sum(-1)
+        evidence = evidence + (explicit - explicit.detach())
+    return problem.at_sites(tau, nu, evidence, converged, sweeps, change)
 
 
 def _fixed_point(
@@ -47,6 +53,7 @@ def _fixed_point(
     tau, nu = initial_sites(problem.data, warm)
     iteration = _AndersonAcceleration(torch.stack([tau, nu], -2))
     posterior, likelihood = problem.posterior, Likelihood.of(problem.data)
+    undecided = Undecided.of(problem.data)
     each, active = tau.new_zeros(len(tau)), torch.arange(len(tau), device=tau.device)
     cavities = torch.zeros_like(tau), torch.zeros_like(tau)
     kept: list[Tensor] = [tau, nu, *cavities, each + math.inf, each, torch.zeros_like(active)]
@@ -56,6 +63,10 @@ def _fixed_point(
         left = (1 - tau * var).clamp_min(torch.finfo(var.dtype).tiny)
         cavity = (mean - var * nu) / left, var / left  # each row without its own site (GPML, eq. 3.56)
         residual = likelihood.sites(*cavity) - iteration.sites
+        for groups in undecided:
+            residual[..., groups.rows] = (
+                groups.sites(mean, var, iteration.sites) - iteration.sites[..., groups.rows]
+            )
         scale = site_scale(var, None if likelihood.plain else tau)
         change = scaled_change(residual, scale)
         ready = (change <= tolerance) | (sweep == max_sweeps)
@@ -68,11 +79,12 @@ def _fixed_point(
                 break
             go = ~ready
             active, posterior, likelihood = active[go], posterior.select(go), likelihood.select(go)
+            undecided = [groups.select(go) for groups in undecided]
             iteration, residual, scale, change = iteration.select(go), residual[go], scale[go], change[go]
         iteration.step(residual, scale, change)
     tau, nu, *_, change, log_determinant, sweeps = kept
-    evidence = _log_evidence(Likelihood.of(problem.data), *cavities, tau, nu) - log_determinant / 2
-    return tau, nu, evidence, change <= tolerance, sweeps, change
+    evidence = _log_evidence(problem.data, *cavities, tau, nu) - log_determinant / 2
+    return tau, nu, evidence, change <= tolerance, sweeps, change, *cavities
 
 
 class _AndersonAcceleration:
@@ -138,74 +150,12 @@ class _AndersonAcceleration:
         return (weights.mT @ self.site_changes)[..., 0, :]
 
 
-@dataclass(frozen=True)
-class Likelihood:
-    """Observed outcome of each row: above its margin, below it, or within."""
-
-    signs: Float[Tensor, "lane n"]
-    row_noise: Float[Tensor, "lane n"]
-    margin: Float[Tensor, "lane 1"]
-    plain: bool
-
-    @classmethod
-    def of(cls, data: Data) -> "Likelihood":
-        """The likelihood of data with lanes."""
-        return cls(data.signs, data.row_noise.clamp_min(_MIN_ROW_NOISE), data.margin[..., None], data.plain)
-
-    def select(self, lanes: Tensor) -> "Likelihood":
-        """The likelihood of some of the lanes."""
-        return Likelihood(self.signs[lanes], self.row_noise[lanes], self.margin[lanes], self.plain)
-
-    def with_outcome(self, sign: float) -> "Likelihood":
-        """The same rows, all with the outcome ``sign``: a tie only with a margin."""
-        return replace(self, signs=torch.full_like(self.signs, sign))
-
-    def sites(self, mean: Tensor, var: Tensor) -> Float[Tensor, "lane 2 n"]:
-        r"""Sites that match the moments of the cavity times the likelihood (GPML, eq. 3.58).
-
-        With :math:`z = (y m - t) / s`, :math:`s^2 = \sigma^2 + v` for a row noise :math:`\sigma^2`, and the
-        moments of a normal below z (hazard :math:`\lambda`, depth e, variance r):
-        :math:`\tau = \lambda e / (\sigma^2 + v r)` and
-        :math:`\nu = y [s (e - z r) + t \lambda e] / (\sigma^2 + v r)`, where
-        :math:`e - z r = \lambda + z \lambda e`.
-
-        For a tie, r is the variance of a standard normal within t/s of :math:`-m/s`, and o the offset of its
-        mean from there: :math:`\tau = (1 - r) / (\sigma^2 + v r)` and
-        :math:`\nu = (s o - m r) / (\sigma^2 + v r)`.
-        """
-        row_noise = 1 if self.plain else self.row_noise
-        s, z = self._standardised(mean, var)
-        rate, depth, r = truncated_moments(z)
-        weight = rate * depth
-        pull = torch.where(z > 0, torch.addcmul(rate, z, weight), torch.addcmul(depth, z, r, value=-1))
-        push = self.signs * s * pull
-        if not self.plain:
-            push = push + self.signs * self.margin * weight
-        if not self.plain and (ties := self.signs == 0).any():
-            _, offset, left = interval_moments((-mean / s)[ties], (self.margin / s)[ties])
-            tied = ((1 - left).clamp_min(0), s[ties] * offset - mean[ties] * left, left)
-            both = zip((weight, push, r), tied, strict=True)
-            weight, push, r = (one.masked_scatter(ties, other) for one, other in both)
-        return torch.stack([weight, push], -2) / (row_noise + var * r)[:, None]
-
-    def log_probability(self, mean: Tensor, var: Tensor) -> Float[Tensor, "lane n"]:
-        """Log probability of each outcome if its row has this mean and variance."""
-        s, z = self._standardised(mean, var)
-        value = log_ndtr(z)
-        if self.plain or not (ties := self.signs == 0).any():
-            return value
-        return value.masked_scatter(ties, interval_moments((-mean / s)[ties], (self.margin / s)[ties])[0])
-
-    def _standardised(self, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
-        """s and z, as in :meth:`sites`."""
-        if self.plain:
-            return (s := (1 + var).sqrt()), self.signs * mean / s
-        return (s := (self.row_noise + var).sqrt()), (self.signs * mean - self.margin) / s
-
-
-def _log_evidence(likelihood: Likelihood, m: Tensor, v: Tensor, tau: Tensor, nu: Tensor) -> Tensor:
+def _log_evidence(data: Data, m: Tensor, v: Tensor, tau: Tensor, nu: Tensor) -> Tensor:
     """EP's log evidence from cavities and sites, but for the determinant (GPML, eqs. 3.73 and 3.74)."""
     one = 1 + tau * v
     mean = (m + v * nu) / one
-    each = likelihood.log_probability(m, v) + one.log() / 2 + nu * mean / 2
-    return (each + (m * (tau * m - 2 * nu) - nu.square() * v) / (2 * one)).sum(-1)
+    each = Likelihood.of(data).log_probability(m, v) + one.log() / 2 + nu * mean / 2
+    each = each + (m * (tau * m - 2 * nu) - nu.square() * v) / (2 * one)
+    for groups in Undecided.of(data):
+        each[..., groups.rows] = groups.log_evidence(mean, v / one, torch.stack([tau, nu], -2))
+    return each.sum(-1)

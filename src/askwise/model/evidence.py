@@ -59,7 +59,7 @@ def held_out(belief: Belief, counts: Sequence[int]) -> tuple[Float[Tensor, " n"]
     The other sites stay as they are, which differs little from inferring them anew.
     """
     data, weights = belief.data, torch.cat([belief.alpha[:, None], belief.factor], -1)
-    K = belief.prior.cross(data.points, data.points) + torch.diag(data.point_noise)
+    K = belief.data_covariance
     projected = data.matvec(K @ weights)
     mean, cov = projected[:, 0], data.row_covariance(K) - projected[:, 1:] @ projected[:, 1:].mT
     left_mean, left_var = torch.empty_like(mean), torch.empty_like(mean)

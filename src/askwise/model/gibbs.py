@@ -4,8 +4,11 @@ An outcome restricts a latent response :math:`u = A f + \varepsilon` with
 :math:`\varepsilon \sim \mathcal N(0, I)` to one side of the margin or, for a tie, to within it (Albert &
 Chib 1993, JASA 88).  Given u, f is Gaussian with a covariance that does not depend on u; so the mean and
 covariance of f follow exactly from those of u, a normal truncated to a box, which is drawn one coordinate at
-a time.  For a tie of many points the latent values are the differences to the first of them; the other
-differences follow from those and are restricted to the margin too.
+a time.  For a tie of many points the latent values are the differences to the first of them, which restrict
+each other: the other differences follow from those.
+
+An answer that may be a lapse restricts its latent values only if it is none.  Whether it is, is drawn
+together with each of them, given the others.
 """
 
 import math
@@ -19,10 +22,12 @@ from torch import Tensor
 from askwise.errors import Refused
 from askwise.model.belief import Belief
 from askwise.model.data import Data
+from askwise.model.likelihood import Likelihood
 from askwise.model.sites import InferenceProblem
 from askwise.numerics import Generators, cholesky, generator, log_ndtr, ndtr, rand, root
 
 _BURN_IN = 0.2  # fraction of the sweeps that is discarded
+_BY_ROW = ("first", "second", "signs", "row_noise", "has_margin", "answer", "chance", "lapse")
 _TAIL_FROM = 30.0  # from here the tail is exponential to 1e-3 of its own width, and ndtr nears underflow
 
 
@@ -66,7 +71,7 @@ def hallucinated(belief: Belief, generators: Generators, sweeps: int = 20, tries
     The draw is picked among ``tries`` sequential ones by their weight, and then improved by ``sweeps`` of
     Gibbs sampling.
     """
-    problem = InferenceProblem.of(belief.data, belief.prior)
+    problem = InferenceProblem.of(belief.data, belief.shared_prior)
     with torch.no_grad():
         latent = _Latent.of(problem)
         w, log_weight = _sequential_draws(latent, tries, generators)
@@ -94,25 +99,36 @@ class _Latent:
     """Upper bounds, if any."""
     tied: Float[Tensor, "lane j k"] | None
     """Signed rows over the latent values that are also within the margin, for ties of many points."""
+    groups: dict[int, list[int]]
+    """For a latent value of an answer that is undecided about a group, those of the whole answer."""
+    lapses: "_Lapses | None"
 
     @classmethod
     def of(cls, problem: InferenceProblem) -> "_Latent":
         rows, ties, tied = problem.data, problem.data.signs == 0, None
-        if (noiseless := ties & (rows.row_noise == 0)).any():
+        groups: dict[int, list[int]] = {}
+        if (undecided := rows.undecided).any():
+            rows, groups = _differences(rows, undecided)
+            ties = rows.signs == 0
+        if (noiseless := ties & (rows.row_noise == 0) & ~rows.undecided).any():
             rows, ties, tied = _independent_rows(rows, noiseless)
         # wins are above the margin, ties within it; other rows without a sign are unbounded
         signs = torch.where(rows.signs == 0, 1.0, rows.signs)
         noisy = rows.row_covariance(problem.K.detach()) + torch.diag_embed(rows.row_noise)
         lower, _ = cholesky(signs[..., None] * noisy * signs[..., None, :])
-        margin = rows.margin[..., None].expand_as(signs)
+        margin = torch.where(rows.has_margin, rows.margin[..., None], 0.0)
         low = torch.where(rows.signs != 0, margin, torch.where(ties, -margin, -math.inf))
         high = torch.where(ties, margin, math.inf) if bool((rows.signs == 0).any()) else None
-        return cls(replace(rows, signs=signs), lower, torch.cholesky_inverse(lower), low, high, tied)
+        signed = replace(rows, signs=signs)
+        precision = torch.cholesky_inverse(lower)
+        return cls(signed, lower, precision, low, high, tied, groups, _Lapses.of(rows, low, high))
 
     def bounds(self, i: int, w: Tensor, known: int | None = None) -> tuple[Tensor, Tensor | None]:
         """Bounds [.., chains] of latent value i given the others of ``w``, or given the first ``known``."""
         low = self.low[..., i, None]
         high = None if self.high is None else self.high[..., i, None]
+        if i in self.groups:
+            return self._among_group(i, w, known)
         if self.tied is None or high is None:
             return low, high
         side, margin = self.tied[..., i], self.rows.margin[..., None]
@@ -124,6 +140,74 @@ class _Latent:
         above = (-others).masked_fill(out, -math.inf).amax(-1) - margin
         below = (-others).masked_fill(out, math.inf).amin(-1) + margin
         return low.maximum(above), high.minimum(below)
+
+    def _among_group(self, i: int, w: Tensor, known: int | None) -> tuple[Tensor, Tensor]:
+        """Bounds that leave the two highest of the group within the margin.
+
+        The utilities are -w, that of the first point is zero.  Let a and b be the highest of the others.  If
+        they are within t, this one may be anywhere below a + t; if not, it must be within t of a.
+        """
+        anywhere = torch.full_like(w[..., i], math.inf)
+        others = [k for k in self.groups[i] if k != i]
+        if known is not None and max(others) >= known:  # restricted when the last of the group is drawn
+            return -anywhere, anywhere
+        utilities = torch.cat([torch.zeros_like(w[..., :1]), -w[..., others]], -1)
+        (highest, next_), margin = utilities.topk(2, -1).values.unbind(-1), self.rows.margin[..., None]
+        lowest = torch.where(highest - next_ <= margin, -anywhere, highest - margin)
+        return -(highest + margin), -lowest
+
+
+@dataclass(frozen=True)
+class _Lapses:
+    """Which answers may be lapses, and whether the rows of an answer hold."""
+
+    floor: Float[Tensor, "lane k"]
+    sight: Float[Tensor, "lane k"]
+    others: list[list[int]]
+    """The other latent values of the same answer."""
+    low: Float[Tensor, "lane k"]
+
+    @classmethod
+    def of(cls, rows: Data, low: Tensor, high: Tensor | None) -> "_Lapses | None":
+        if not rows.has_lapses:
+            return None
+        joint = Likelihood.of(rows).joint
+        assert joint is not None
+        if not (rows.answer == rows.answer[0]).all():
+            raise Refused("lanes", "have the same rows to each answer", "others", "Infer them one by one.")
+        answer = rows.answer[0].tolist()
+        others = [
+            [k for k in range(len(answer)) if answer[k] == mine and k != i] for i, mine in enumerate(answer)
+        ]
+        return cls(joint.floor, joint.sight, others, low)
+
+    def log_chances(self, i: int, w: Tensor, log_probability: Tensor) -> tuple[Tensor, Tensor]:
+        """Log probability of value i within its bounds and of a lapse, given the other values."""
+        holds = torch.ones_like(w[..., 0], dtype=torch.bool)
+        if others := self.others[i]:
+            holds = (w[..., others] >= self.low[:, None, others]).all(-1)
+        seen = torch.where(holds, self.sight[..., i, None].log() + log_probability, -math.inf)
+        return seen, self.floor[..., i, None].log().expand_as(seen)
+
+
+def _differences(data: Data, undecided: Tensor) -> tuple[Data, dict[int, list[int]]]:
+    """The data with only the differences to the first point of each undecided group, and these groups."""
+    if not ((undecided == undecided[0]).all() and (data.answer == data.answer[0]).all()):
+        raise Refused(
+            "lanes", "be undecided about groups at the same rows", "others", "Infer them one by one."
+        )
+    kept: list[int] = []
+    groups: dict[int, list[int]] = {}
+    for answer in data.answer[0].unique_consecutive().tolist():
+        rows = (data.answer[0] == answer).nonzero()[:, 0].tolist()
+        if undecided[0, rows[0]]:
+            m = round((1 + (1 + 8 * len(rows)) ** 0.5) / 2)
+            group = [len(kept) + k for k in range(m - 1)]
+            groups |= dict.fromkeys(group, group)
+            rows = rows[: m - 1]
+        kept += rows
+    taken = {name: getattr(data, name)[:, kept] for name in _BY_ROW}
+    return replace(data, **taken), groups
 
 
 def _independent_rows(data: Data, noiseless: Tensor) -> tuple[Data, Tensor, Tensor]:
@@ -145,7 +229,8 @@ def _independent_rows(data: Data, noiseless: Tensor) -> tuple[Data, Tensor, Tens
         raise Refused("ties without a noise of their own", expected, "others", "Use Data.ties.")
     second, noise = torch.where(empty, first, data.second[:, kept]), data.row_noise[:, kept]
     noise = torch.where(empty, 1.0, noise)
-    rows = replace(data, first=first, second=second, signs=data.signs[:, kept], row_noise=noise)
+    taken = {name: getattr(data, name)[:, kept] for name in _BY_ROW}
+    rows = replace(data, **(taken | {"first": first, "second": second, "row_noise": noise}))
     return rows, (rows.signs == 0) & ~empty, tied
 
 
@@ -187,12 +272,25 @@ def _sequential_draws(latent: _Latent, chains: int, source: Generators) -> tuple
     lanes, n = lower.shape[:-2], lower.shape[-1]
     noise = lower.new_zeros(*lanes, chains, n)
     log_weight = lower.new_zeros(*lanes, chains)
+    lapsed = noise.new_zeros(noise.shape, dtype=torch.bool)
     for i in range(n):
         centre, sd = (noise[..., :i] @ lower[..., i, :i, None])[..., 0], lower[..., i, i, None]
-        w = noise if latent.tied is None else noise @ lower.mT
+        w = noise if latent.tied is None and not latent.groups else noise @ lower.mT
         low, high = latent.bounds(i, w, known=i + 1)
         bound, upper = (low - centre) / sd, None if high is None else (high - centre) / sd
-        log_weight = log_weight + _log_probability(bound, upper)
+        log_probability = _log_probability(bound, upper)
+        if latent.lapses is not None:
+            first = min([i, *latent.lapses.others[i]])
+            if i == first:  # a lapse is drawn with the first row of an answer
+                seen = latent.lapses.sight[..., i, None].log() + log_probability
+                blind = latent.lapses.floor[..., i, None].log().expand_as(seen)
+                log_probability = torch.logaddexp(seen, blind)
+                lapsed[..., i] = rand(source, lanes, chains, like=lower).log() < blind - log_probability
+            else:
+                lapsed[..., i] = lapsed[..., first]
+                log_probability = log_probability.masked_fill(lapsed[..., i], 0.0)
+            bound, upper = _freed(bound, upper, lapsed[..., i])
+        log_weight = log_weight + log_probability
         noise[..., i] = truncated_normal(bound, rand(source, lanes, chains, like=lower), upper)
     return noise @ lower.mT, log_weight
 
@@ -228,9 +326,19 @@ def _gibbs_sweeps(latent: _Latent, w: Tensor, sweeps: int, source: Generators) -
             sd = scale[..., i, None]
             centre = w[..., i] - (w @ precision[..., :, i, None])[..., 0] * sd.square()
             low, high = latent.bounds(i, w)
-            upper = None if high is None else (high - centre) / sd
-            w[..., i] = centre + sd * truncated_normal((low - centre) / sd, uniform[..., i, :], upper)
+            bound, upper = (low - centre) / sd, None if high is None else (high - centre) / sd
+            if latent.lapses is not None:
+                seen, blind = latent.lapses.log_chances(i, w, _log_probability(bound, upper))
+                chance = torch.sigmoid(blind - seen)
+                bound, upper = _freed(bound, upper, rand(source, w.shape[:-2], chains, like=w) < chance)
+            w[..., i] = centre + sd * truncated_normal(bound, uniform[..., i, :], upper)
     return w
+
+
+def _freed(bound: Tensor, upper: Tensor | None, where: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The bounds, but none where the answer is a lapse."""
+    bound = torch.where(where, -math.inf, bound)
+    return bound, None if upper is None else torch.where(where, math.inf, upper)
 
 
 def _posterior_weights(latent: _Latent, mean: Tensor, cov: Tensor) -> tuple[Tensor, Tensor]:

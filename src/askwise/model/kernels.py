@@ -116,6 +116,11 @@ class _GPyTorchCovariance:
     def detached(self) -> "_GPyTorchCovariance":
         return _GPyTorchCovariance(copy.deepcopy(self.kernel).requires_grad_(False))
 
+    def scaled(self, factor: Tensor) -> "_GPyTorchCovariance":
+        scaled = ScaleKernel(self.kernel, batch_shape=factor.shape).to(factor)
+        scaled.outputscale = factor
+        return _GPyTorchCovariance(scaled.requires_grad_(False))
+
     def select(self, lanes: Tensor | int) -> "_GPyTorchCovariance":
         return _GPyTorchCovariance(self.kernel[lanes]) if self.kernel.batch_shape else self
 
@@ -165,6 +170,11 @@ class Stationary:
     def detached(self) -> "Stationary":
         """A copy without gradients in its parameters."""
         return Stationary(self.name, self.lengthscale.detach().clone(), self.outputscale.detach().clone())
+
+    def scaled(self, factor: Float[Tensor, "*lane"]) -> "Stationary":
+        """The same correlation with this multiple of the variance."""
+        scale = self.outputscale * factor
+        return Stationary(self.name, self.lengthscale.expand(*scale.shape, -1), scale)
 
     def spectral_density(self, omega: Float[Tensor, "*b m d"]) -> Float[Tensor, "*b m"]:
         r"""Fourier transform of the kernel at angular frequencies ``omega``.

@@ -95,9 +95,14 @@ def draw(
         if basis is None:  # all lanes have the same frequencies, so that those with one kernel share features
             source, d = generator("frequencies of draws"), data.points.shape[-1]
             basis = features(belief.prior, d, generators=source, lanes=torch.Size())
+        if belief.about is not None:
+            weights, before = _of_people(belief, basis, count, generators)
+            update = _decoupled_update(belief, before, generators) * belief.about.coupling[..., None]
+            return Path(basis, weights.movedim(-1, 0), belief.prior, data.points, update.movedim(-1, 0))
         weights = _prior_weights(basis, count, generators, belief)
         if method == "decoupled":
-            update = _decoupled_update(belief, basis, weights, generators)
+            before = basis.weighted_sum(data.points, weights)
+            update = _decoupled_update(belief, before, generators)
         else:
             weights = _fitted_weights(belief, basis, weights, generators)
             update = torch.zeros_like(belief.alpha)[..., None].expand(*belief.alpha.shape, count)
@@ -128,7 +133,31 @@ def _prior_weights(basis: Features, count: int, generators: Generators, belief: 
     return torch.stack(padded).reshape(*lanes, basis.count, count)
 
 
-def _decoupled_update(belief: Belief, basis: Features, weights: Tensor, generators: Generators) -> Tensor:
+def _of_people(
+    belief: Belief, basis: Features, count: int, generators: Generators
+) -> tuple[Tensor, Float[Tensor, "*lane p count"]]:
+    r"""Weights of the prior draws, and the draws at the points of the data as their raters see them.
+
+    A person's weights are :math:`\sqrt{1 - \rho}\, w_0 + \sqrt\rho\, w_p`, those of what all have in common
+    :math:`w_0`.
+    """
+    about, data = belief.about, belief.data
+    assert about is not None
+    share = data.share[..., None, None]
+    common = _prior_weights(basis, count, generators, belief)
+    people = max(int(data.rater.max()) if data.rater.numel() else 0, about.rater or 0) + 1
+    own = [_prior_weights(basis, count, generators, belief) for _ in range(people)]
+    each = [(1 - share).sqrt() * common + share.sqrt() * one for one in own]
+    features = basis(data.points) / about.variance.sqrt()[..., None, None]
+    before = features.new_zeros(*data.points.shape[:-1], count)
+    for rater, weights in enumerate(each):
+        before = torch.where((data.rater == rater)[..., None], features @ weights, before)
+    return common if about.rater is None else each[about.rater], before
+
+
+def _decoupled_update(
+    belief: Belief, before: Float[Tensor, "*lane p count"], generators: Generators
+) -> Tensor:
     r"""Weights of :math:`k(\cdot, P)` that turn a prior draw into a posterior draw.
 
     Matheron's rule with the sites as noisy observations, in a form that never inverts K:
@@ -136,14 +165,12 @@ def _decoupled_update(belief: Belief, basis: Features, weights: Tensor, generato
     of the sites, one normal per row.  For a belief without sites (exact moments), noise of covariance
     :math:`I - F^\top K F` replaces :math:`F^\top (f_0 - f)`.
     """
-    data, factor, count = belief.data, belief.factor, weights.shape[-1]
-    before, K = basis.weighted_sum(data.points, weights), belief.prior.cross(data.points, data.points)
+    data, factor, count, K = belief.data, belief.factor, before.shape[-1], belief.data_covariance
     sites = bool(belief.tau.any())
-    normals = randn(generators, data.lanes, data.n if sites else factor.shape[-1], count, like=weights)
+    normals = randn(generators, data.lanes, data.n if sites else factor.shape[-1], count, like=before)
     if data.point_noise.any():  # the sites observe the noisy copy of a point, not f
-        noise = randn(generators, data.lanes, data.point_noise.shape[-1], count, like=weights)
+        noise = randn(generators, data.lanes, data.point_noise.shape[-1], count, like=before)
         before = before + data.point_noise.sqrt()[..., None] * noise
-        K = K + torch.diag_embed(data.point_noise)
     if sites:
         noise = data.rmatvec(belief.tau.sqrt()[..., None] * normals)
         update = noise + factor @ (factor.mT @ (before - K @ noise))

@@ -10,7 +10,7 @@ from torch import Tensor
 from askwise.errors import Refused
 from askwise.model.belief import Belief
 from askwise.model.data import Data
-from askwise.model.ep import Likelihood
+from askwise.model.likelihood import Likelihood
 from askwise.model.sites import InferenceProblem, initial_sites
 
 
@@ -31,7 +31,7 @@ def given_pending(belief: Belief, pending: Data, weight: float | int = 1.0) -> B
         got, advice = "one of exact moments", "Infer it with method='ep'."
         raise Refused("belief", "have a site for each answer", got, advice)
     known = belief.data.n
-    problem = InferenceProblem.of(belief.data + pending, belief.prior)
+    problem = InferenceProblem.of(belief.data + pending, belief.shared_prior)
     with torch.no_grad():
         tau, nu = initial_sites(problem.data, belief)
         mean, var, _ = problem.posterior.marginals(tau, nu)
@@ -40,7 +40,8 @@ def given_pending(belief: Belief, pending: Data, weight: float | int = 1.0) -> B
         kept: tuple[Tensor, ...] = (belief.log_evidence, belief.converged, belief.sweeps, belief.change)
         if not belief.data.lanes:
             kept = tuple(part[None] for part in kept)
-        return problem.at_sites(tau, nu, *kept)
+        found = problem.at_sites(tau, nu, *kept)
+    return found if belief.about is None else found.like(belief)
 
 
 def away_from_pending(

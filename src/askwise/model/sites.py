@@ -49,6 +49,8 @@ class InferenceProblem:
             expected = f"have one lengthscale or one for each of the {d} dimensions"
             raise Refused("kernel", expected, dims, "Give as many as the points have coordinates.")
         K = prior.cross(data.points, data.points)
+        if data.share.any():
+            K = K * data.rater_correlation
         if not K.isfinite().all():
             raise Refused("kernel", "give finite covariances", "NaN or infinity", "Check its parameters.")
         if data.point_noise.any():
@@ -106,7 +108,8 @@ class InferenceProblem:
         parts = [alpha, factor, evidence, *fit]
         if not self.given.lanes:
             parts = [part[0] for part in parts]
-        return Belief(self.prior.detached(), self.given, *parts)
+        found = Belief(self.prior.detached(), self.given, *parts)  # type: ignore[arg-type]
+        return found if not self.given.share.any() else found.of_rater(None)
 
 
 class _Evidence(torch.autograd.Function):
@@ -116,11 +119,11 @@ class _Evidence(torch.autograd.Function):
         return value.clone()
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         K, alpha, shifted, factor = ctx.saved_tensors
         outer = alpha[..., None] * shifted[..., None, :]
         by_K = last((outer + outer.mT) / 4 - factor @ factor.mT / 2, K)
-        return grad[..., None, None] * by_K, None, None, None, None
+        return grad[..., None, None] * by_K, grad, None, None, None
 
 
 def initial_sites(data: Data, warm: Belief | None) -> tuple[Tensor, Tensor]:
