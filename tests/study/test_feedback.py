@@ -8,7 +8,7 @@ import torch
 import askwise as aw
 from askwise.numerics import ndtr
 from askwise.study import FEEDBACKS, Outlook, Plan, Preference, outlook
-from askwise.study.answers import Ranking, Tie, YesNo
+from askwise.study.answers import Ranking, Tie, Worst, YesNo
 from askwise.study.recommendation import hint
 from tensors import f64
 
@@ -57,11 +57,13 @@ def test_chances_in_a_batch_of_two_are_those_of_a_duel(margin, generator):
     assert [chance for chance, _ in batch] == pytest.approx([chance for chance, _ in duel], abs=0.025)
 
 
-def test_likely_answers_are_all_winners_of_a_small_batch():
-    assert FEEDBACKS["binary"].likely_answers(1) == [YesNo(True), YesNo(False)]
-    assert FEEDBACKS["duel"].likely_answers(2) == [Preference(0), Preference(1)]
-    assert FEEDBACKS["batch"].likely_answers(6) == [Ranking((option,)) for option in range(6)]
-    assert FEEDBACKS["batch"].likely_answers(7) == []
+def test_likely_answers_are_all_winners_of_a_small_batch_or_all_worsts_after_one():
+    assert FEEDBACKS["binary"].likely_answers(1, None) == [YesNo(True), YesNo(False)]
+    assert FEEDBACKS["duel"].likely_answers(2, Preference(0)) == [Preference(0), Preference(1)]
+    for last in (None, Ranking((0, 1)), Tie()):
+        assert FEEDBACKS["batch"].likely_answers(6, last) == [Ranking((option,)) for option in range(6)]
+    assert FEEDBACKS["batch"].likely_answers(4, Worst(1)) == [Worst(option) for option in range(4)]
+    assert FEEDBACKS["batch"].likely_answers(7, Worst(1)) == []
 
 
 def test_a_yes_no_study_has_a_model_when_it_has_both_outcomes():

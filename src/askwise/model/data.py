@@ -109,6 +109,21 @@ class Data:
         return cls._from_groups(points, winner, loser, signs, point_noise, row_noise)
 
     @classmethod
+    def worst(cls, X: _Groups, worst: Tensor | list[int]) -> "Data":
+        """The worst of m, named alone: ``X`` [n, m, d] or [lane, n, m, d] and its index ``worst`` [.., n].
+
+        The rows are those of a winner with the opposite outcome: each of the others beats it.
+
+        >>> Data.worst([[[0.1], [0.5], [0.9]]], [1]).signs.tolist()
+        [-1.0, -1.0]
+        """
+        try:
+            named = cls.rankings(X, _checked_numbers("worst", worst)[..., None])
+        except Refused as error:
+            raise error.about("worst" if error.what == "best" else error.what) from None
+        return replace(named, signs=-named.signs)
+
+    @classmethod
     def ties(cls, X: _Groups, margin: float | int | Tensor = _DEFAULT_MARGIN) -> "Data":
         """Undecided queries: ``X`` [n, m, d] or [lane, n, m, d].
 

@@ -134,6 +134,7 @@ def _answers(axis: Axes, entries: Sequence[Entry], study: Study) -> None:
 
 _LOOKS: dict[str, dict[str, Any]] = {
     "no": {"marker": "o", "mfc": "white", "mec": INK},
+    "only the worst": {"marker": "s", "mfc": "white", "mec": INK},
     "can't decide": {"marker": "D", "mfc": GREY, "mec": GREY},
     "skipped": {"marker": "x", "mec": INK},
     "voided": {"marker": "x", "mec": GREY},
@@ -149,7 +150,8 @@ def _rows(entry: Entry, study: Study, names: Sequence[str]) -> list[str]:
     said = entry.answer.verdicts(len(entry.options))
     if not study.plan.kind.compares:
         return [study.plan.kind.words[said[0]]]
-    return [name for name, verdict in zip(names, said, strict=True) if verdict == "good"] or ["can't decide"]
+    preferred = [name for name, verdict in zip(names, said, strict=True) if verdict == "good"]
+    return preferred or ["only the worst" if "bad" in said else "can't decide"]
 
 
 def _times(axis: Axes, entries: Sequence[Entry]) -> None:

@@ -18,7 +18,8 @@ import torch
 
 from askwise.model import Belief, average_evidence, chance_evidence, held_out
 from askwise.numerics import one_thread
-from askwise.study.answers import Tie
+from askwise.study.answers import Verdict
+from askwise.study.answers.base import listed
 from askwise.study.plan import Plan
 from askwise.study.repeats import is_repeat, subject
 from askwise.study.state import Entry
@@ -56,16 +57,17 @@ def sides(plan: Plan, answered: Sequence[Entry]) -> Check | None:
 
     .. math:: \frac{(m - 1)!\, \prod_k n_k!}{(n + m - 1)!} \Big/ m^{-n}
 
+    The same holds for the worst, if that is what was named; both ratios are multiplied.
     Questions that were not chosen here but recorded do not count, since their order may mean something.
     """
     if not plan.kind.compares:
         return None
-    places = [_chosen(entry) for entry in answered if entry.seen is not None]
-    counts = Counter(place[0] for place in places if len(place) == 1)
-    each = [counts[place] for place in range(plan.size)]
-    *some, last = map(str, each)
-    detail = f"In the order shown, options were chosen {', '.join(some)} and {last} times; it is random."
-    return Check("sides", place_ratio(each) >= math.log(SIDES_LIMIT), detail)
+    named = [_named(entry) for entry in answered if entry.seen is not None]
+    counts = Counter((verdict, places[0]) for verdict, places in named if len(places) == 1)
+    chosen, worst = ([counts[verdict, place] for place in range(plan.size)] for verdict in ("good", "bad"))
+    also = f", and named the worst {listed(map(str, worst))} times" if any(worst) else ""
+    detail = f"In the order shown, options were chosen {listed(map(str, chosen))} times{also}; it is random."
+    return Check("sides", place_ratio(chosen) + place_ratio(worst) >= math.log(SIDES_LIMIT), detail)
 
 
 def place_ratio(counts: Sequence[int]) -> float:
@@ -105,15 +107,15 @@ def repeats(plan: Plan, answered: Sequence[Entry]) -> Check | None:
     """Whether questions that were asked again get the same answer; None if the study repeats none.
 
     Honest people are taken to answer 90% of them alike, others by chance.  Answers of different people, or
-    undecided ones, do not count.
+    undecided ones, do not count; neither does the best once and the worst another time.
     """
     if not plan.repeats:
         return None
-    first: dict[tuple[str | None, str], list[str]] = {}
+    first: dict[tuple[str | None, str, Verdict], list[str]] = {}
     alike = different = 0
     for entry in answered:
-        key, chosen = (entry.participant, subject(entry.options)), _chosen_settings(entry)
-        before = first.setdefault(key, chosen)
+        verdict, chosen = _named_settings(entry)
+        before = first.setdefault((entry.participant, subject(entry.options), verdict), chosen)
         if before is not chosen and is_repeat(plan, entry.id) and before and chosen:
             alike, different = alike + (before == chosen), different + (before != chosen)
     ratio = repeat_ratio(alike, different, max(2, plan.size))
@@ -149,20 +151,20 @@ def _rows(plan: Plan, entry: Entry) -> int:
     return entry.answer.rows(torch.zeros(1, plan.size, 1, dtype=torch.float64), [entry.answer]).n
 
 
-def _chosen(entry: Entry) -> list[int]:
-    """The options that the answer calls good, by their place."""
+def _named(entry: Entry) -> tuple[Verdict, list[int]]:
+    """The options that the answer calls good or, if it calls none so, bad, by their place."""
     assert entry.answer is not None
     verdicts = entry.answer.verdicts(len(entry.options))
-    return [place for place, verdict in enumerate(verdicts) if verdict == "good"]
+    verdict: Verdict = "good" if "good" in verdicts else "bad"
+    return verdict, [place for place, said in enumerate(verdicts) if said == verdict]
 
 
-def _chosen_settings(entry: Entry) -> list[str]:
-    """What the answer says, whatever the sides: the settings it calls good; nothing if undecided."""
-    if isinstance(entry.answer, Tie):
-        return []
-    if len(entry.options) == 1:
-        return ["yes" if _chosen(entry) else "no"]
-    return sorted(subject([entry.options[place]]) for place in _chosen(entry))
+def _named_settings(entry: Entry) -> tuple[Verdict, list[str]]:
+    """What the answer says, whatever the sides: the settings it calls good or bad; none if undecided."""
+    verdict, places = _named(entry)
+    if len(entry.options) == 1 and places:
+        return "good", ["yes" if verdict == "good" else "no"]
+    return verdict, sorted(subject([entry.options[place]]) for place in places)
 
 
 def _times(log_ratio: float) -> str:

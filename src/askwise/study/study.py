@@ -169,16 +169,18 @@ class Study:
         ranking: Sequence[int] | None = None,
         winner: int | None = None,
         pairs: Sequence[tuple[int, int]] | None = None,
+        worst: int | None = None,
         seconds: float | int | None = None,
     ) -> None:
         """Record an answer.
 
         Yes/no: True or False.  Duel: the index of the preferred option.  Batch: ``winner``, ``ranking``
-        (best first; the first few are enough) or ``pairs`` (better first).  None: "can't decide", which
-        informs the model as well.  ``seconds``: response time.  The same answer again changes nothing;
-        another one is refused, see :meth:`amend`.
+        (best first; the first few are enough), ``pairs`` (better first) or, of three or more, ``worst``.
+        None: "can't decide", which informs the model as well.  ``seconds``: response time.  The same answer
+        again changes nothing; another one is refused, see :meth:`amend`.
         """
-        read = self.plan.kind.read(self.size, answer, ranking=ranking, winner=winner, pairs=pairs)
+        told = {"ranking": ranking, "winner": winner, "pairs": pairs, "worst": worst}
+        read = self.plan.kind.read(self.size, answer, **told)
         body = {"answer": read.to_json(), "seconds": validation.checked_time(seconds)}
         self._change("answered", question, body, read)
 
@@ -194,10 +196,12 @@ class Study:
         ranking: Sequence[int] | None = None,
         winner: int | None = None,
         pairs: Sequence[tuple[int, int]] | None = None,
+        worst: int | None = None,
         reason: str | None = None,
     ) -> None:
         """Replace an answer, a skip or a void; what was there before stays in the record."""
-        read = self.plan.kind.read(self.size, answer, ranking=ranking, winner=winner, pairs=pairs)
+        told = {"ranking": ranking, "winner": winner, "pairs": pairs, "worst": worst}
+        read = self.plan.kind.read(self.size, answer, **told)
         body = {"answer": read.to_json(), "reason": validation.checked_reason(reason)}
         self._change("amended", question, body, read)
 
@@ -217,6 +221,7 @@ class Study:
         ranking: Sequence[int] | None = None,
         winner: int | None = None,
         pairs: Sequence[tuple[int, int]] | None = None,
+        worst: int | None = None,
         participant: str | None = None,
         seconds: float | int | None = None,
         key: str | None = None,
@@ -226,7 +231,7 @@ class Study:
         ``key``: with the same key it is recorded once, however often this is called.  So after an error that
         leaves open whether it was recorded, the same call again is safe.
         """
-        told = {"answer": answer, "ranking": ranking, "winner": winner, "pairs": pairs}
+        told = {"answer": answer, "ranking": ranking, "winner": winner, "pairs": pairs, "worst": worst}
         given = {"options": options, "participant": participant, "seconds": seconds}
         return self.record_all([given | told], key)[0]
 
@@ -418,7 +423,8 @@ class Study:
     def _look_ahead(self, entry: Entry) -> None:
         if self._prefetch is None:
             return
-        likely = self.plan.kind.likely_answers(self.size)
+        before = self._ledger.state.having("answered")
+        likely = self.plan.kind.likely_answers(self.size, before[-1].answer if before else None)
         coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
         self._prefetch.expect(Situation.of(state, entry.context) for state in coming)
 

@@ -3,7 +3,7 @@
 import json
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count, islice, product
 from string import ascii_uppercase
@@ -66,6 +66,15 @@ class Answer(ABC):
         """As it is typed."""
 
     @abstractmethod
+    def in_words(self, names: Sequence[str]) -> str:
+        """What it says, and of which options it says nothing, to be read back to the person."""
+
+    @property
+    def compound(self) -> bool:
+        """Whether it takes more than one key, so that it may not say what the person meant."""
+        return False
+
+    @abstractmethod
     def outcomes(self, names: Sequence[str]) -> list[str]:
         """What it says of each option, for a table."""
 
@@ -102,6 +111,16 @@ def labels(size: int) -> list[str]:
     """The letters of options: A, B, ... Z, AA, AB, ..."""
     names = ("".join(letters) for length in count(1) for letters in product(ascii_uppercase, repeat=length))
     return list(islice(names, size))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a sentence.
+
+    >>> listed(["A", "B", "D"])
+    'A, B and D'
+    """
+    *some, last = names
+    return f"{', '.join(some)} and {last}" if some else last
 
 
 def whole(value: object) -> int | None:

@@ -36,6 +36,10 @@ class Preference(Answer):
         """The preferred option."""
         return names[self.prefers]
 
+    def in_words(self, names: Sequence[str]) -> str:
+        """The preferred option."""
+        return f"{names[self.prefers]} preferred"
+
     def outcomes(self, names: Sequence[str]) -> list[str]:
         """Better and worse."""
         return ["better" if option == self.prefers else "worse" for option in range(len(names))]

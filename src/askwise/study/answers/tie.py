@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from askwise.study.answers.base import Answer, Data, Tensor, Verdict
+from askwise.study.answers.base import Answer, Data, Tensor, Verdict, listed
 
 _WORDS = ("tie", "can't-decide", "can't decide", "cant-decide")
 
@@ -33,6 +33,10 @@ class Tie(Answer):
     def text(self, names: Sequence[str]) -> str:
         """Tie."""
         return "tie"
+
+    def in_words(self, names: Sequence[str]) -> str:
+        """Can't decide, and between which."""
+        return f"can't decide between {listed(names)}" if len(names) > 1 else "can't decide"
 
     def outcomes(self, names: Sequence[str]) -> list[str]:
         """A tie of all."""

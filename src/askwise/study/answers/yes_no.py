@@ -38,6 +38,10 @@ class YesNo(Answer):
         """Yes or no."""
         return "yes" if self.yes else "no"
 
+    def in_words(self, names: Sequence[str]) -> str:
+        """Yes or no."""
+        return self.text(names)
+
     def outcomes(self, names: Sequence[str]) -> list[str]:
         """Yes or no."""
         return [self.text(names)]
