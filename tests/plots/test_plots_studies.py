@@ -564,6 +564,16 @@ def test_progress_has_a_row_for_every_status_of_a_question():
     assert times.get_xlabel() == "question"
 
 
+def test_progress_shows_answers_that_name_only_the_worst():
+    study = Study(SPACES["line"], "batch", initial=9)
+    for said in ({"winner": 1}, {"worst": 0}, {"answer": None}):
+        study.tell(study.ask(), **said)
+    answers = plots.study_progress(study).axes[2]
+    rows = ["option A", "option B", "option C", "only the worst", "can't decide"]
+    assert [tick.get_text() for tick in answers.get_yticklabels()] == rows
+    assert [line.get_xdata().tolist() for line in answers.lines] == [[], [0], [], [1], [2]]
+
+
 def test_progress_with_only_yes_answers_shows_them():
     study = Study(SPACES["line"], "binary")
     study.record([{"gain": 1.0}], True)
