@@ -340,7 +340,7 @@ def test_tell_takes_the_only_open_question():
     written()
     assert "got none. Run `askwise ask` first" in refused("tell", "A")
     told("ask")
-    assert told("tell", "b", "--seconds", "2.5") == "Question 0 is answered B. 1 answer so far.\n"
+    assert told("tell", "b", "--seconds", "2.5") == "Question 0 recorded: B preferred. 1 answer so far.\n"
     (entry,) = history()
     assert (entry.answer, entry.seconds) == (Preference(1), 2.5)
 
@@ -356,9 +356,14 @@ def test_tell_amends_voids_and_skips():
     assert "--reason must be used with" in refused("tell", "0", "A", "--reason", "why")
     assert "got skip" in refused("tell", "0", "skip", "--amend")
     told("ask")
-    assert document("tell", "skip") == {"id": 1, "status": "skipped", "answer": None, "answers": 0}
+    assert document("tell", "skip") == {
+        "id": 1, "status": "skipped", "answer": None, "words": "", "answers": 0,
+    }  # fmt: skip
     told("ask")
-    assert told("tell", "can't-decide") == "Question 2 is answered tie. 1 answer so far.\n"
+    shown = told("tell", "can't-decide")
+    assert shown == "Question 2 recorded: can't decide between A and B. 1 answer so far.\n"
+    told("ask")
+    assert told("tell", "skip") == "Question 3 is skipped. 1 answer so far.\n"
 
 
 def test_tell_refuses_what_it_cannot_read():
@@ -368,7 +373,10 @@ def test_tell_refuses_what_it_cannot_read():
     assert "must be the letter of the preferred option; got '0'" in refused("tell", "0")
     assert "got 'C'" in refused("tell", "0", "C")
     assert "got 'A>B'" in refused("tell", "0", "A>B")
-    assert "id must be the number" in refused("tell", "first", "A")
+    assert "got 'first A'" in refused("tell", "first", "A")
+    assert "got '1 A'" in refused("tell", "0", "1", "A")
+    assert "got 'worst A'" in refused("tell", "0", "worst", "A")
+    assert "tell must be given an answer" in refused("tell", "0", "A", "--pairs", "A>B")
     assert "got nothing" in refused("tell")
     assert "question must be one that was asked" in refused("tell", "7", "A")
     assert "--pairs must be used with a batch" in refused("tell", "--pairs", "A>B")
@@ -376,7 +384,7 @@ def test_tell_refuses_what_it_cannot_read():
     assert document("tell", "0", "1", "--index")["answer"] == {"prefers": 1}
 
 
-def test_tell_takes_rankings_and_pairs_of_a_batch():
+def test_tell_takes_rankings_pairs_and_the_worst_of_a_batch():
     written("batch", "size = 4\n")
     for words, answer in [
         (["C"], {"ranking": [2]}),
@@ -384,9 +392,21 @@ def test_tell_takes_rankings_and_pairs_of_a_batch():
         (["D, B, A, C"], {"ranking": [3, 1, 0]}),
         (["2,0", "--index"], {"ranking": [2, 0]}),
         (["--pairs", "A>B; C>B"], {"pairs": [[0, 1], [2, 1]]}),
+        (["--pairs", "A>B"], {"pairs": [[0, 1]]}),
+        (["pairs A>B, C>B"], {"pairs": [[0, 1], [2, 1]]}),
+        (["pairs", "C>B"], {"pairs": [[2, 1]]}),
+        (["a>b;c>b"], {"pairs": [[0, 1], [2, 1]]}),
+        (["worst", "c"], {"worst": 2}),
+        (["worst 1", "--index"], {"worst": 1}),
     ]:
         number = document("ask")["id"]
         assert document("tell", str(number), *words)["answer"] == answer
+    told("ask")
+    words = "C worst; nothing said of A, B and D"
+    assert f"recorded: {words}. 12 answers so far." in told("tell", "worst", "C")
+    assert document("tell", "11", "worst", "2", "--index", "--amend")["words"] == words.translate(
+        str.maketrans("ABCD", "0123")
+    )
     told("ask")
     assert "pairs must be like A>B" in refused("tell", "--pairs", "A>B>C")
     assert "each option once" in refused("tell", "A>A")
@@ -449,6 +469,56 @@ def test_run_takes_rankings_of_batches():
     written("batch")
     told("run", "-n", "2", typed="b>a\nc\n")
     assert answers() == [{"ranking": [1, 0]}, {"ranking": [2]}]
+
+
+def test_run_reads_every_reply_back():
+    written("batch", "size = 4\n")
+    shown = told("run", "-n", "4", typed="b>a\nc\n-d\nskip\npairs a>b\n")
+    told_back = [
+        "B best, then A; C and D below both", "C best; A, B and D below it",
+        "D worst; nothing said of A, B and C", "A better than B; nothing else said",
+    ]  # fmt: skip
+    found = [line.removeprefix("> ") for line in shown.splitlines()]
+    assert [line for line in found if line in told_back] == told_back
+    assert answers() == [{"ranking": [1, 0]}, {"ranking": [2]}, {"worst": 3}, None, {"pairs": [[0, 1]]}]
+    assert "b the best, b>a the best in order, -c the worst, pairs b>a these two alone, t tie" in shown
+
+
+def at_the_terminal(monkeypatch, *lines: str) -> None:
+    """Let somebody type these lines and then end the input."""
+    typed = iter(f"{line}\n" for line in lines)
+    stdin = SimpleNamespace(readline=lambda: next(typed, ""), isatty=lambda: True)
+    monkeypatch.setattr(conversation, "sys", SimpleNamespace(stdin=stdin))
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        (["b>a", ""], {"ranking": [1, 0]}),
+        (["-c", ""], {"worst": 2}),
+        (["b>a", "pairs b>a", ""], {"pairs": [[1, 0]]}),
+        (["b>a", "c"], {"ranking": [2]}),
+        (["b>a", "u", "-a", ""], {"worst": 0}),
+        (["b>a", "what", "", "c"], {"ranking": [2]}),
+        (["c"], {"ranking": [2]}),
+        (["t"], {"undecided": True}),
+        (["b>a", "q"], None),
+        (["b>a"], None),
+    ],
+)
+def test_a_reply_of_more_than_one_key_is_confirmed_or_corrected(typed, answer, monkeypatch):
+    written("batch")
+    at_the_terminal(monkeypatch, *typed)
+    shown = told("run", "-n", "1")
+    assert answers() == [answer]
+    assert ("Enter records it; or type another answer." in shown) == (len(typed) > 1 or answer is None)
+
+
+def test_undo_at_the_confirmation_leaves_the_answer_before_alone(monkeypatch):
+    written("batch")
+    at_the_terminal(monkeypatch, "a", "b>c", "u", "c")
+    assert "Not recorded. Answer again." in told("run", "-n", "2")
+    assert answers() == [{"ranking": [0]}, {"ranking": [2]}]
 
 
 def test_run_records_response_times(monkeypatch):
@@ -858,7 +928,9 @@ def test_what_is_exported_can_be_imported(feedback, form):
         session.study.skip(session.study.ask())
         if feedback == "batch":
             session.study.tell(session.study.ask(), pairs=[(0, 1), (2, 1)])
+            session.study.tell(session.study.ask(), pairs=[(2, 0)])
             session.study.tell(session.study.ask(), winner=2)
+            session.study.tell(session.study.ask(), worst=1)
     file = f"out.{form}"
     shown = document("export", "--format", form, "--out", file)
     before = history()
@@ -927,10 +999,14 @@ def test_simple_tables_of_duels_and_batches_are_imported():
     Path("batch").mkdir()
     os.chdir("batch")
     written("batch", space='[space.gain]\ntype = "real"\nlow = 0\nhigh = 9\n')
-    Path("in.csv").write_text("gain_a,gain_b,gain_c,answer\n1,2,3,C>A\n1,2,3,A>B;C>B\n1,2,3,B\n")
+    Path("in.csv").write_text(
+        "gain_a,gain_b,gain_c,answer\n1,2,3,C>A\n1,2,3,A>B;C>B\n1,2,3,B\n"
+        '1,2,3,worst B\n1,2,3,\'-c\n1,2,3,pairs B>A\n1,2,3,"pairs B>A, C>A"\n'
+    )
     told("import", "in.csv")
     assert answers() == [
         {"ranking": [2, 0]}, {"pairs": [[0, 1], [2, 1]]}, {"ranking": [1]},
+        {"worst": 1}, {"worst": 2}, {"pairs": [[1, 0]]}, {"pairs": [[1, 0], [2, 0]]},
     ]  # fmt: skip
 
 

@@ -182,6 +182,7 @@ def contents(source: random.Random) -> bytes:
             {"yes": True},
             {"preferred": 1},
             {"ranking": [0, 1]},
+            {"worst": 1},
         ]
         question = {
             "status": source.choice(["answered", *odd]),

@@ -123,7 +123,7 @@ def test_a_study_may_import_a_script_beside_its_file_or_by_an_option(tmp_path):
     words += ["ask --import other", "--import=other tell 0 B"]
     shown = in_process("-c", COMMANDS, *words, folder=tmp_path)
     assert "all 1 questions reproduced" in shown
-    assert "Question 0 is answered B." in shown
+    assert "Question 0 recorded: B preferred." in shown
     for module, place in (("mine", "folder"), ("other", ".")):
         with pytest.raises(aw.NotFound, match=rf"from {module}: install that, or add --import {module}\.$"):
             aw.Study.open(str(tmp_path / place / "study.db"), "hall")

@@ -8,12 +8,14 @@ import torch
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
+from optuna_dashboard import _preferential_history as history
 from optuna_dashboard.preferential import create_study as create_preferential
 from optuna_dashboard.preferential import load_study as load_preferential
 
 import askwise as aw
-from askwise.interop.optuna import BinarySampler, PreferentialSampler
+from askwise.interop.optuna import BinarySampler, PreferentialSampler, _Chart
 from askwise.numerics.seeds import generator
+from askwise.study import Preference, Worst
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -380,6 +382,78 @@ def chosen_worst(study, source: torch.Generator) -> None:
     assert len(shown) == 4
     worst = min(shown, key=lambda trial: height(**trial.params) + float(torch.randn((), generator=source)))
     study.report_preference([trial for trial in shown if trial is not worst], worst)
+
+
+def shown_trials(count: int, study) -> list:
+    for k in range(count):
+        params = {"x": (0.3 + 0.618 * k) % 1, "y": (0.1 + 0.37 * k) % 1}
+        study.add_trial(optuna.trial.create_trial(value=0.0, params=params, distributions=SQUARE))
+    return study.trials
+
+
+def place_of(*trials) -> torch.Tensor:
+    return torch.tensor([list(trial.params.values()) for trial in trials], dtype=torch.float64)
+
+
+def test_the_trial_clicked_as_the_worst_is_the_worst_of_all_that_were_shown():
+    """As the dashboard itself reports it, takes it back and reports it again."""
+    sampler = PreferentialSampler(seed=0, kernel=PLAIN, initial=3)
+    study, expected = preferential(sampler), preferential(sampler)
+    trials, inner = shown_trials(4, study), study._study
+    shown_trials(4, expected)
+    clicked = history.NewHistory("ChooseWorst", candidates=[0, 1, 2, 3], clicked=2)
+    made = history.report_history(inner._study_id, inner._storage, clicked)
+    belief = aw.infer(aw.Data.worst(place_of(*trials)[None], [2]), PLAIN)
+    found = sampler.best(study)
+    assert found.params == pytest.approx(best_of(belief), abs=0.02)
+    expected.report_preference([trials[k] for k in (3, 0, 1)], trials[2])  # in another order, from Python
+    assert found == sampler.best(expected)
+    history.remove_history(inner._study_id, inner._storage, made)
+    with pytest.raises(aw.Refused, match="have answers"):
+        sampler.best(study)
+    history.restore_history(inner._study_id, inner._storage, made)
+    assert found == sampler.best(study)
+    study.ask(SQUARE)
+    assert study.trials[-1].system_attrs["askwise:proposed"]  # three comparisons, as many as are wanted
+
+
+def best_of(belief: aw.Belief) -> dict[str, float]:
+    side = torch.linspace(0, 1, 101, dtype=torch.float64)
+    grid = torch.cartesian_prod(side, side)
+    return dict(zip("xy", grid[belief.mean(grid).argmax()].tolist(), strict=True))
+
+
+def answers_of(study) -> list:
+    return list(study._study.sampler._answers(study._study, _Chart(SQUARE)))
+
+
+def test_reports_are_worsts_where_one_trial_is_worse_than_several_and_duels_elsewhere():
+    study = preferential(PreferentialSampler(seed=0, kernel=PLAIN))
+    trials = shown_trials(5, study)
+    study.report_preference(trials[0], trials[1])
+    study.report_preference([trials[2], trials[0]], [trials[1], trials[3]])
+    study.report_preference([trials[4], trials[0]], trials[2])
+    study.report_preference(trials[3], [trials[0], trials[1]])
+    said = [([one["x"] for one in answer.options], answer.answer) for answer in answers_of(study)]
+    x = [trial.params["x"] for trial in trials]
+    pairs = [(0, 1), (0, 1), (2, 1), (0, 3), (3, 0), (3, 1), (2, 3)]
+    duels = [([x[better], x[worse]], Preference(0)) for better, worse in pairs]
+    assert said == [*duels, ([x[0], x[4], x[2]], Worst(2))]
+
+
+def test_a_trial_without_all_parameters_is_left_out_of_those_that_were_shown():
+    study = preferential(PreferentialSampler(seed=0, kernel=PLAIN))
+    trials = shown_trials(4, study)
+    half = {"x": SQUARE["x"]}
+    study.add_trial(optuna.trial.create_trial(value=0.0, params={"x": 0.5}, distributions=half))
+    lone = study.trials[4]
+    study.report_preference([trials[0], lone, trials[1]], trials[2])
+    study.report_preference([trials[0], lone], trials[3])
+    study.report_preference([trials[0], trials[1]], lone)
+    assert [(len(one.options), one.answer) for one in answers_of(study)] == [
+        (3, Worst(2)),
+        (2, Preference(0)),
+    ]
 
 
 def test_a_study_with_four_trials_at_a_time_may_be_loaded_again_for_every_trial(tmp_path):

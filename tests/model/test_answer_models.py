@@ -266,6 +266,12 @@ CASES = {
         aw.Data.rankings(PLACES[None, :3], [[1]]).with_margin(0.8),
         lambda u, r: u[:, 1] > torch.maximum(u[:, 0], u[:, 2]) + 0.8,
     ),
+    "worst of 3": (aw.Data.worst(PLACES[None, :3], [1]), lambda u, r: u[:, :3].argmin(-1) == 1),
+    "worst of 4": (aw.Data.worst(PLACES[None], [2]), lambda u, r: u.argmin(-1) == 2),
+    "worst of 3, with a margin between the best": (
+        aw.Data.worst(PLACES[None, :3], [1]).with_margin(0.8),
+        lambda u, r: u[:, :3].argmin(-1) == 1,
+    ),
     "two best of 4": (
         aw.Data.rankings(PLACES[None], [[3, 0]]),
         lambda u, r: (u.topk(2).indices == torch.tensor([3, 0])).all(-1),
@@ -314,6 +320,7 @@ def utilities():
 
 SAMPLED = (
     "winner of 3",
+    "worst of 4",
     "two best of 4",
     "neither yes nor no",
     "tie of 3",
@@ -396,6 +403,45 @@ def test_the_probabilities_of_all_winners_add_up_to_one(m):
     x = uniform(1, m, 2, seed=m)
     chances = [aw.infer(aw.Data.rankings(x, [[i]]), KERNEL).log_evidence.exp() for i in range(m)]
     assert sum(chances).item() == pytest.approx(1, abs=1e-9 if m == 2 else 0.02)
+
+
+@pytest.mark.parametrize("m", [2, 3, 5])
+def test_the_probabilities_of_all_worsts_add_up_to_one(m):
+    x = uniform(1, m, 2, seed=m)
+    chances = [aw.infer(aw.Data.worst(x, [i]), KERNEL).log_evidence.exp() for i in range(m)]
+    assert sum(chances).item() == pytest.approx(1, abs=1e-9 if m == 2 else 0.02)
+
+
+def test_of_two_the_worst_is_the_loser_of_a_duel():
+    x, at = uniform(6, 2, 2), uniform(5, 2, seed=1)
+    lost = [0, 1, 1, 0, 1, 0]
+    assert_same(aw.infer(aw.Data.worst(x, lost), KERNEL), aw.infer(aw.Data.duels(x, lost), KERNEL), at, 1e-6)
+
+
+def test_of_three_the_two_best_in_either_order_leave_the_worst():
+    x = uniform(1, 3, 2, seed=4)
+    orders = [aw.infer(aw.Data.rankings(x, [order]), KERNEL).log_evidence.exp() for order in ([0, 2], [2, 0])]
+    worst = aw.infer(aw.Data.worst(x, [1]), KERNEL).log_evidence.exp()
+    assert worst.item() == pytest.approx(sum(orders).item(), rel=0.01)
+
+
+def test_turned_upside_down_the_worst_is_the_winner():
+    x, at = uniform(3, 4, 2), uniform(5, 2, seed=1)
+    worst, winner = (
+        aw.infer(data, KERNEL) for data in (aw.Data.worst(x, [2, 0, 3]), rankings([2], [0], [3], m=4))
+    )
+    torch.testing.assert_close(worst.mean(at), -winner.mean(at))
+    torch.testing.assert_close(worst.cov(at), winner.cov(at))
+    torch.testing.assert_close(worst.log_evidence, winner.log_evidence)
+
+
+def test_lanes_of_worsts_run_together_as_alone():
+    x, at = uniform(3, 2, 4, 2), uniform(5, 2, seed=1)
+    named = torch.tensor([[0, 1], [3, 2], [1, 1]])
+    together = aw.infer(aw.Data.worst(x, named), KERNEL)
+    for lane in range(3):
+        alone = aw.infer(aw.Data.worst(x[lane], named[lane]), KERNEL)
+        torch.testing.assert_close(together.mean(at)[lane], alone.mean(at))
 
 
 def test_the_probabilities_of_all_rankings_of_four_add_up_to_one():
@@ -627,6 +673,15 @@ def test_the_rows_of_a_winner_share_its_noise():
     assert data.point_noise[data.second].tolist() == [0.0] * 3
 
 
+def test_the_rows_of_a_worst_share_its_noise():
+    data = aw.Data.worst(PLACES[None], [1])
+    named = torch.where(data.signs < 0, data.first, data.second)
+    assert (data.n, data.points.shape[-2]) == (3, 4)
+    assert torch.equal(data.points[named], PLACES[[1, 1, 1]])
+    assert data.point_noise[named].tolist() == [0.5] * 3
+    assert data.row_noise.tolist() == [0.5] * 3
+
+
 def test_in_a_full_ranking_all_but_the_first_and_last_have_point_noise():
     data = aw.Data.rankings(PLACES[None], [[2, 0, 3, 1]])
     order = torch.cat([data.first, data.second[-1:]])
@@ -682,6 +737,14 @@ def test_plain_data_are_those_without_ties_margins_and_shared_noise():
         (lambda: rankings([], m=2), ValueError, r"best must name 1 to 2 members .* got \(1, 0\)"),
         (lambda: rankings([0.0], m=2), TypeError, "best must be whole numbers; got torch.float32"),
         (lambda: rankings([True], m=2), TypeError, "best must be whole numbers; got torch.bool"),
+        (
+            lambda: aw.Data.worst(uniform(1, 3, 2), [3]),
+            ValueError,
+            "worst must be indices from 0 to 2; got 3",
+        ),
+        (lambda: aw.Data.worst(uniform(1, 3, 2), [0.5]), TypeError, "worst must be whole numbers; got"),
+        (lambda: aw.Data.worst(uniform(2, 3, 2), [0]), ValueError, r"worst must name .* got \(1, 1\)"),
+        (lambda: aw.Data.worst(uniform(1, 1, 2), [0]), ValueError, "X must hold two points or more"),
         (lambda: rankings([0], m=1), ValueError, "X must hold two points or more a ranking; got 1"),
         (lambda: aw.Data.rankings(2 + uniform(1, 2, 1), [[0]]), ValueError, "X must lie in the unit cube"),
         (

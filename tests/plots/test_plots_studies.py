@@ -521,7 +521,8 @@ def test_progress_is_what_was_recommended_at_the_time():
     near = torch.cat([torch.tensor([True]), (asked - best).abs().amax(-1) < 0.02])
     assert axes[0].lines[0].get_ydata()[0] == pytest.approx(chances[near].sum().item())
     question = model.points(study.history()[5].members)
-    look = recommendation.outlook(belief, study.plan, study.plan.kernel, domain, question)
+    rows = functools.partial(model.answered, answers[:5], who=None)
+    look = recommendation.outlook(belief, study.plan, study.plan.kernel, domain, question, rows)
     short, gain = axes[1].lines
     assert short.get_ydata()[0] == pytest.approx(look.regret)
     assert gain.get_ydata()[0] == pytest.approx(look.gain)
@@ -562,6 +563,16 @@ def test_progress_has_a_row_for_every_status_of_a_question():
     assert times.lines[0].get_xydata().tolist() == [[0, 0.5], [1, 40], [3, 2]]
     assert times.get_yscale() == "log"
     assert times.get_xlabel() == "question"
+
+
+def test_progress_shows_answers_that_name_only_the_worst():
+    study = Study(SPACES["line"], "batch", initial=9)
+    for said in ({"winner": 1}, {"worst": 0}, {"answer": None}):
+        study.tell(study.ask(), **said)
+    answers = plots.study_progress(study).axes[2]
+    rows = ["option A", "option B", "option C", "only the worst", "can't decide"]
+    assert [tick.get_text() for tick in answers.get_yticklabels()] == rows
+    assert [line.get_xdata().tolist() for line in answers.lines] == [[], [0], [], [1], [2]]
 
 
 def test_progress_with_only_yes_answers_shows_them():

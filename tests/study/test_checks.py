@@ -14,7 +14,7 @@ from scipy.stats import betabinom, binom
 import askwise as aw
 from askwise.model import average_evidence, chance_evidence, expected_kernel, held_out, infer
 from askwise.study import Answer, Outlook, Plan, Preference, Simulation, Study
-from askwise.study.answers import Pairs, Ranking, Tie, YesNo
+from askwise.study.answers import Pairs, Ranking, Tie, Worst, YesNo
 from askwise.study.checks import Check, checks, place_ratio, repeat_ratio, repeats, sides, speed
 from askwise.study.recommendation import UNTRUSTED, hint
 from askwise.study.repeats import is_repeat, repeatable, subject, surest
@@ -99,6 +99,18 @@ def test_in_batches_the_place_of_the_winner_counts():
     assert sides(BATCH, ranked).flagged
     among = [entry(number, Pairs(((0, 1), (2, 1))), (0.1, 0.4, 0.9)) for number in range(12)]
     assert "chosen 0, 0 and 0 times" in sides(BATCH, among).detail  # two are good, so none was chosen
+
+
+def test_the_place_of_the_worst_counts_beside_that_of_the_winner():
+    worst = [entry(number, Worst(2), (0.1, 0.4, 0.9)) for number in range(12)]
+    found = sides(BATCH, worst)
+    assert "chosen 0, 0 and 0 times, and named the worst 0, 0 and 12 times; it" in found.detail
+    assert found.flagged
+    even = [entry(number, Worst(number % 3), (0.1, 0.4, 0.9)) for number in range(12)]
+    assert not sides(BATCH, even).flagged
+    winners = [entry(number, Ranking((0,)), (0.1, 0.4, 0.9)) for number in range(5)]
+    assert max(place_ratio([5, 0, 0]), place_ratio([0, 0, 5])) < math.log(100)
+    assert sides(BATCH, winners + worst[:5]).flagged  # each alone is too little
 
 
 def test_sides_are_not_tested_where_nobody_drew_them():
@@ -296,6 +308,20 @@ def test_answers_of_others_and_undecided_ones_are_not_compared():
         assert repeats(plan, other).detail.startswith("0 of 0")
     by_chance = [replace(one, id=one.id - 2) for one in found]  # the rule asked the same twice
     assert repeats(plan, by_chance).detail.startswith("0 of 0")
+
+
+def test_the_worst_is_compared_with_the_worst_of_the_same_question_and_not_with_the_best():
+    plan = replace(BATCH, repeats=0.2)
+    number = next(n for n in range(3, 20) if is_repeat(plan, n))
+    shown, turned = (0.1, 0.4, 0.9), (0.9, 0.4, 0.1)
+    first = entry(0, Worst(0), shown)
+    for again, found in [
+        (Worst(2), "1 of 1"),
+        (Worst(0), "0 of 1"),
+        (Ranking((1,)), "0 of 0"),
+        (Tie(), "0 of 0"),
+    ]:
+        assert repeats(plan, [first, entry(number, again, turned)]).detail.startswith(found)
 
 
 @given(st.integers(0, 20), st.integers(0, 20), st.sampled_from([2, 3, 4]))

@@ -1,5 +1,6 @@
 """Which answers may come and how likely they are, when to stop, and what else differs between kinds."""
 
+import functools
 from dataclasses import replace
 
 import pytest
@@ -7,8 +8,8 @@ import torch
 
 import askwise as aw
 from askwise.numerics import ndtr
-from askwise.study import FEEDBACKS, Outlook, Plan, Preference, outlook
-from askwise.study.answers import Ranking, Tie, YesNo
+from askwise.study import FEEDBACKS, Model, Outlook, Plan, Preference, outlook
+from askwise.study.answers import Ranking, Tie, Worst, YesNo
 from askwise.study.recommendation import hint
 from tensors import f64
 
@@ -57,11 +58,13 @@ def test_chances_in_a_batch_of_two_are_those_of_a_duel(margin, generator):
     assert [chance for chance, _ in batch] == pytest.approx([chance for chance, _ in duel], abs=0.025)
 
 
-def test_likely_answers_are_all_winners_of_a_small_batch():
-    assert FEEDBACKS["binary"].likely_answers(1) == [YesNo(True), YesNo(False)]
-    assert FEEDBACKS["duel"].likely_answers(2) == [Preference(0), Preference(1)]
-    assert FEEDBACKS["batch"].likely_answers(6) == [Ranking((option,)) for option in range(6)]
-    assert FEEDBACKS["batch"].likely_answers(7) == []
+def test_likely_answers_are_all_winners_of_a_small_batch_or_all_worsts_after_one():
+    assert FEEDBACKS["binary"].likely_answers(1, None) == [YesNo(True), YesNo(False)]
+    assert FEEDBACKS["duel"].likely_answers(2, Preference(0)) == [Preference(0), Preference(1)]
+    for last in (None, Ranking((0, 1)), Tie()):
+        assert FEEDBACKS["batch"].likely_answers(6, last) == [Ranking((option,)) for option in range(6)]
+    assert FEEDBACKS["batch"].likely_answers(4, Worst(1)) == [Worst(option) for option in range(4)]
+    assert FEEDBACKS["batch"].likely_answers(7, Worst(1)) == []
 
 
 def test_a_yes_no_study_has_a_model_when_it_has_both_outcomes():
@@ -103,7 +106,8 @@ def test_when_to_stop(feedback, answers, rate, words):
 def test_a_tie_counts_half_for_the_true_best():
     plan, known = Plan.checked(aw.Space(u=aw.Real(0, 1)), kernel=KERNEL), belief()
     wide = replace(known, data=known.data.with_margin(3.0))
-    sure, tied = (outlook(one, plan, KERNEL, None, QUERY) for one in (known, wide))
+    rows = functools.partial(Model(plan).answered, (), who=None)
+    sure, tied = (outlook(one, plan, KERNEL, None, QUERY, rows) for one in (known, wide))
     assert 0.5 < tied.rate < sure.rate - 0.01
     assert tied.regret == sure.regret
 

@@ -37,7 +37,7 @@ def fixed() -> ScaleKernel:
 
 
 def studying(feedback: str = "duel", space: aw.Space | None = None, **options: object) -> Study:
-    options = {"kernel": fixed()} | options
+    options = {"kernel": fixed(), "lapses": 0} | options
     return Study(line() if space is None else space, feedback, **options)
 
 
@@ -373,7 +373,7 @@ def test_the_kernel_that_is_given_matters():
 
 @pytest.mark.parametrize("name", [pytest.param("se", marks=SLOW), "matern52"])
 def test_the_parameters_of_a_named_kernel_are_learned(name):
-    study = Study(line(), "duel", kernel=name, initial=4)
+    study = Study(line(), "duel", kernel=name, initial=4, lapses=0)
     asked = played(study, 4)
     data = data_of(study, asked)
     learned = aw.fit(data, Plan.checked(line(), kernel=name).expected_kernel()).kernel

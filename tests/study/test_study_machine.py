@@ -17,7 +17,7 @@ PEOPLE = (None, "ada", "bob")
 ANSWERS = {
     "binary": [True, False, None],
     "duel": [0, 1, None],
-    "batch": [{"winner": 1}, {"ranking": [2, 0, 1]}, {"pairs": [(0, 1), (2, 1)]}, None],
+    "batch": [{"winner": 1}, {"ranking": [2, 0, 1]}, {"pairs": [(0, 1), (2, 1)]}, {"worst": 0}, None],
 }
 
 

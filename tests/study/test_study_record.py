@@ -11,7 +11,7 @@ import torch
 
 import askwise as aw
 from askwise.model.fitting import refit_count
-from askwise.study import Preference, Question, Study
+from askwise.study import Preference, Question, Study, Worst
 from askwise.study.questions import Model, Situation
 from askwise.study.state import State
 
@@ -134,6 +134,23 @@ def test_the_margin_of_ties_is_learned_from_many_ties():
     for number in range(8):
         eager.tell(eager.ask(), 1 if number % 4 else None)
     assert study.belief().data.margin.item() > eager.belief().data.margin.item() > 0
+
+
+def test_the_worst_can_be_told_amended_and_recorded():
+    study = aw.Study(plane(), "batch", size=4, kernel=aw.kernel("se", [0.3, 0.3], 4.0))
+    question = study.ask()
+    study.tell(question, worst=np.int64(2))
+    study.amend(question, worst=3)
+    study.record(question.options, worst=1)
+    study.record_all([{"options": question.options, "worst": 0}])
+    assert [entry.answer for entry in study.history()] == [Worst(3), Worst(1), Worst(0)]
+    points = torch.stack([study.space.unit(option) for option in question.options])
+    study.void(1)
+    study.void(2)
+    assert study.belief().mean(points).argmin() == 3
+    chosen = study.ask()  # the model goes on from there
+    study.tell(chosen, worst=0)
+    assert study.status().answers == 2
 
 
 def test_a_winner_says_less_than_a_duel_with_each_of_the_others():
@@ -322,7 +339,7 @@ def test_a_status_counts_and_says_when_to_stop(feedback):
 
 @pytest.mark.parametrize("feedback", ["binary", "duel"])
 def test_the_expected_gain_is_an_average_over_the_possible_answers(feedback):
-    study = aw.Study(plane(), feedback, kernel=aw.kernel("se", 0.4, 4.0))
+    study = aw.Study(plane(), feedback, kernel=aw.kernel("se", 0.4, 4.0), lapses=0)
     played(study, 11)
     status, question = study.status(), study.ask()
     answers = [True, False] if feedback == "binary" else [0, 1]
@@ -333,7 +350,7 @@ def test_the_expected_gain_is_an_average_over_the_possible_answers(feedback):
     top, study_events = before.mean(grid).max().item(), study._ledger.record.events()
     after = []
     for answer in answers:
-        copy = aw.Study(plane(), feedback, kernel=aw.kernel("se", 0.4, 4.0))
+        copy = aw.Study(plane(), feedback, kernel=aw.kernel("se", 0.4, 4.0), lapses=0)
         for event in study_events:
             copy._ledger.add(event.kind, event.question, event.body)
         copy.tell(question.id, answer)

@@ -9,7 +9,8 @@ from askwise.errors import Refused
 
 _ANSWER = (
     "The number of the question (optional if only one is open) and the answer: yes, no; A, B, ...; for "
-    "batches also rankings, best first (C,A,B or, in quotes, 'C>A'); tie (can't decide), skip, void."
+    "batches also rankings, best first (C,A,B or, in quotes, 'C>A'), worst C, pairs (in quotes, 'pairs C>A, "
+    "B>D'); tie (can't decide), skip, void."
 )
 _COMMAND = (
     "For yes/no studies: the command to run for each question, such as './gait.sh {gain} {cutoff}'; the "
@@ -55,7 +56,7 @@ def tell(  # noqa: PLR0913 - one for each option
         list[str] | None, typer.Argument(metavar="[ID] ANSWER", help=_ANSWER, show_default=False)
     ] = None,
     pairs: Annotated[
-        str | None, typer.Option(metavar="'A>B;C>B'", help="For batches: pairwise comparisons, better first.")
+        str | None, typer.Option(metavar="'A>B, C>B'", help="For batches: pairs of options, better first.")
     ] = None,
     index: Annotated[
         bool, typer.Option("--index", help="Options are numbered (0, 1, ...), not lettered.")
@@ -72,7 +73,6 @@ def tell(  # noqa: PLR0913 - one for each option
     from askwise.cli.conversation import Telling, open_question, split_words
     from askwise.cli.screen import counted
     from askwise.cli.session import opened
-    from askwise.study import labels
 
     number, text = split_words(words or [], pairs is not None)
     with opened(study, writes=True) as session:
@@ -81,10 +81,10 @@ def tell(  # noqa: PLR0913 - one for each option
         reply.record(session.study, chosen, amend, reason, seconds)
         entry, count = session.study.entry(chosen), session.study.count()
     answer = entry.answer and entry.answer.to_json()
-    document = {"id": chosen, "status": entry.status, "answer": answer, "answers": count}
-    given = entry.answer if entry.status == "answered" else None
-    text = "" if given is None else f" {given.text(labels(session.study.size))}"
-    show(as_json, document, f"Question {chosen} is {entry.status}{text}. {counted(count, 'answer')} so far.")
+    said = reply.read_back
+    document = {"id": chosen, "status": entry.status, "answer": answer, "words": said, "answers": count}
+    done = f"recorded: {said}" if said else f"is {entry.status}"
+    show(as_json, document, f"Question {chosen} {done}. {counted(count, 'answer')} so far.")
 
 
 @main.command()

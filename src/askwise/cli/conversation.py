@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -26,6 +26,8 @@ class Telling:
 
     answer: Answer | None
     word: str = ""
+    names: Sequence[str] = ()
+    """What the options were called."""
 
     @classmethod
     def of(cls, study: Study, text: str, pairs: str | None = None, index: bool = False) -> "Telling":
@@ -36,8 +38,15 @@ class Telling:
             if "pairs" not in kind.takes:
                 got = f"a {study.feedback} study"
                 raise Refused("--pairs", "be used with a batch", got, "Give one answer instead.")
-            return cls(Pairs.typed(pairs, names))
-        return cls(None, word) if word in ("skip", "void") else cls(kind.typed(text, names, index))
+            return cls(Pairs.listed(pairs, names), names=names)
+        if word in ("skip", "void"):
+            return cls(None, word)
+        return cls(kind.typed(text, names, index), names=names)
+
+    @property
+    def read_back(self) -> str:
+        """What the answer says, in words; nothing of a skip or void."""
+        return "" if self.answer is None else self.answer.in_words(self.names)
 
     def record(
         self,
@@ -64,16 +73,16 @@ class Telling:
 
 
 def split_words(words: list[str], has_pairs: bool) -> tuple[int | None, str]:
-    """The number of the question, if given, and the text of the answer."""
-    *first, text = [*words, ""] if has_pairs else words or [""]
-    if len(first) > 1 or not (text or has_pairs):
+    """The number of the question, if given, and the text of the answer, which may be several words."""
+    rest = [*words, ""] if has_pairs else words
+    first = rest[0] if len(rest) > 1 and rest[0].isascii() and rest[0].isdecimal() else ""
+    text = " ".join(rest[1:] if first else rest)
+    if has_pairs == bool(text.strip()):
         expected, got = "be given an answer, optionally after the question's id", " ".join(words) or "nothing"
         raise Refused("tell", expected, got, "Write `tell 3 A`, say.")
-    if first and not (first[0].isascii() and first[0].isdecimal()):
-        raise Refused("id", "be the number of a question", repr(first[0]), "`askwise ask` shows it.")
-    if first and len(first[0]) > _ID_DIGITS:
-        raise NotFound("id", "be the number of a question", first[0], "`askwise ask` shows it.")
-    return int(first[0]) if first else None, text
+    if len(first) > _ID_DIGITS:
+        raise NotFound("id", "be the number of a question", first, "`askwise ask` shows it.")
+    return int(first) if first else None, text
 
 
 def open_question(study: Study) -> int:
@@ -214,13 +223,27 @@ class _Person:
         study, out = self.interview.session.study, self.interview.console
         names = labels(study.size)
         short = {key: full for key, full in _SHORT.items() if key.upper() not in names or len(names) == 1}
+        unconfirmed: Telling | None = None
         while True:
             out.print("> ", end="")
             line = sys.stdin.readline()
             word = short.get(line.strip().lower(), line.strip()) if line else "quit"
-            if word in ("undo", "quit"):
+            if unconfirmed is not None and not word:
+                return unconfirmed
+            if word == "quit" or (word == "undo" and unconfirmed is None):
                 return word
+            unconfirmed = None
+            if word == "undo":
+                out.print("Not recorded. Answer again.")
+                continue
             try:
-                return Telling.of(study, word)
+                reply = Telling.of(study, word)
             except Refused:
                 out.print(f"{word!r} is not an answer here. Keys: {self.keys}.")
+                continue
+            if reply.answer is None or not (reply.answer.compound and sys.stdin.isatty()):
+                if reply.read_back:
+                    out.print(Text(reply.read_back, style="dim"))
+                return reply
+            out.print(f"{reply.read_back}. Enter records it; or type another answer.")
+            unconfirmed = reply

@@ -230,7 +230,7 @@ def _from_outcomes(outcomes: Sequence[str]) -> Answer:
     for kind in KINDS.values():
         if (found := kind.from_outcomes(outcomes)) is not None:
             return found
-    expected = "be yes or no, better and worse, places from 1, beats B C, or tie"
+    expected = "be yes or no, better and worse, places from 1, worst, beats B C, or tie"
     raise Refused("outcome", expected, list(outcomes), "Write it as `askwise export` does.")
 
 

@@ -28,7 +28,18 @@ from askwise.numerics import generator
 from askwise.rules import Rule
 from askwise.search import Search
 from askwise.space import Choice, Integer, Real, Setting, Space
-from askwise.study import Answered, Best, Model, Plan, Preference, Situation, YesNo, best, next_question
+from askwise.study import (
+    Answered,
+    Best,
+    Model,
+    Plan,
+    Preference,
+    Situation,
+    Worst,
+    YesNo,
+    best,
+    next_question,
+)
 
 with extra("optuna", "askwise.interop.optuna"):
     from optuna import Study
@@ -98,7 +109,7 @@ class _Sampler(BaseSampler):
         self._seed = secrets.randbits(32) if seed is None else seed
         self._settings = (feedback, rule, None, self._seed, kernel, initial)
         named = kernel if isinstance(kernel, str) else "matern52"  # the dimension is checked later
-        Plan.checked(Space(any=Real(0, 1)), feedback, rule, None, self._seed, named, initial)
+        _plan(Space(any=Real(0, 1)), (feedback, rule, None, self._seed, named, initial))
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial | None = None
@@ -209,8 +220,9 @@ class PreferentialSampler(_Sampler):
 
     The champion is the unbeaten trial of highest posterior mean.  The next trial is the last member of the
     query that ``rule`` asks with this champion; a rule without a champion chooses both members.  Trials are
-    drawn at random until ``initial`` duels are reported.  Trials not compared yet, or skipped, are not
-    proposed again.
+    drawn at random until ``initial`` comparisons are reported.  Trials not compared yet, or skipped, are not
+    proposed again.  A report that one trial is worse than several others, as when the worst of all is clicked
+    in the dashboard, is one answer about all of them; any other is a duel for each pair.
 
     ``study.best_trials`` are the trials that are unbeaten, perhaps by luck; ``sampler.best(study)`` is the
     setting that the model recommends after all duels.
@@ -227,15 +239,18 @@ class PreferentialSampler(_Sampler):
         super().__init__("duel", rule, seed, kernel, initial)
 
     def _answers(self, study: Study, chart: _Chart) -> tuple[Answered, ...]:
-        pairs = _preferential(study).get_preferences(deepcopy=False)
-        # storages return them in any order; the later of the two trials says when they were compared
-        pairs.sort(key=lambda pair: (*sorted((t.number for t in pair), reverse=True), pair[0].number))
-        duels = [chart.settings(pair) for pair in pairs]
-        return tuple(Answered(tuple(duel), Preference(0)) for duel in duels if len(duel) == 2)
+        reports = _reports(study)  # before the trials, as there may be new ones
+        trials = study.get_trials(deepcopy=False)
+        known = {trial.number: setting for trial in trials if (setting := chart.setting(trial)) is not None}
+        shown = [[each for each in report if each in known] for report in reports if report[-1] in known]
+        # storages return them in any order; the latest of the trials says when they were compared
+        shown.sort(key=lambda numbers: (*sorted(numbers, reverse=True), *numbers))
+        options = [tuple(known[number] for number in numbers) for numbers in shown if len(numbers) > 1]
+        return tuple(Answered(one, _last_is_worst(len(one))) for one in options)
 
     def _next(self, study: Study, trial: FrozenTrial, chart: _Chart, model: Model) -> Setting | None:
         answers = self._answers(study, chart)
-        if len(answers) < max(1, model.plan.initial):
+        if sum(len(one.options) - 1 for one in answers) < max(1, model.plan.initial):
             return None
         belief, space = model.belief(answers), model.plan.space
         domain = space.domain()
@@ -275,13 +290,36 @@ class _Defended(Search):
 
 @functools.lru_cache(maxsize=8)
 def _model(space: Space, settings: tuple[Any, ...]) -> Model:
-    return Model(Plan.checked(space, *settings))
+    return Model(_plan(space, settings))
+
+
+def _plan(space: Space, settings: tuple[Any, ...]) -> Plan:
+    return Plan.checked(space, *settings, lapses=0.0)  # what Optuna optimises is rarely a person
 
 
 def _preferential(study: Study) -> "PreferentialStudy":
     from optuna_dashboard.preferential import PreferentialStudy  # not needed for yes/no studies
 
     return PreferentialStudy(study)
+
+
+def _reports(study: Study) -> list[list[int]]:
+    """Numbers of trials that were compared at once, the worst last; the others are not compared."""
+    from optuna_dashboard.preferential._system_attrs import get_preferences
+
+    found: list[list[int]] = []
+    for item in study._storage.get_study_system_attrs(study._study_id).items():
+        pairs = get_preferences(dict([item]))  # a report is an attribute of the study
+        better, worse = ({pair[side] for pair in pairs} for side in (0, 1))
+        if len(worse) == 1 and len(better) == len(pairs):
+            found.append([*sorted(better), *worse])
+        else:
+            found += [list(pair) for pair in pairs]
+    return found
+
+
+def _last_is_worst(count: int) -> Preference | Worst:
+    return Preference(0) if count == 2 else Worst(count - 1)
 
 
 def _running(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:

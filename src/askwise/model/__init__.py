@@ -10,11 +10,15 @@ from askwise.model import paths as paths
 from askwise.model import uncertainty as uncertainty
 from askwise.model.belief import Belief as Belief
 from askwise.model.data import Data as Data
+from askwise.model.data import Threshold as Threshold
+from askwise.model.data import with_rater_column as with_rater_column
 from askwise.model.evidence import average_evidence as average_evidence
 from askwise.model.evidence import chance_evidence as chance_evidence
 from askwise.model.evidence import held_out as held_out
+from askwise.model.evidence import infer_shares as infer_shares
 from askwise.model.features import lane_groups as lane_groups
 from askwise.model.features import lanes_by as lanes_by
+from askwise.model.fitting import Fitted as Fitted
 from askwise.model.fitting import expected_kernel as expected_kernel
 from askwise.model.fitting import expected_length as expected_length
 from askwise.model.fitting import fit as fit
@@ -32,6 +36,10 @@ from askwise.model.kernels import kernel as kernel
 from askwise.model.kernels import kernel_home as kernel_home
 from askwise.model.kernels import register_kernel as register_kernel
 from askwise.model.kernels import steepness as steepness
+from askwise.model.observer import EXPECTED_SHARE as EXPECTED_SHARE
+from askwise.model.observer import LAPSE as LAPSE
+from askwise.model.observer import Learnable as Learnable
+from askwise.model.observer import Observer as Observer
 from askwise.model.pending import away_from_pending as away_from_pending
 from askwise.model.predictive import Formula as Formula
 from askwise.model.predictive import Score as Score

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from askwise.model.data import Data
 from askwise.model.kernels import Covariance
-from askwise.model.predictive import Predictive
+from askwise.model.predictive import Predictive, noise_variance
 from askwise.numerics import success_probability
 
 
@@ -77,6 +77,8 @@ class Belief:
     """Natural parameters of the site of each row: a warm start for the next inference."""
     about: "About | None" = None
     """Whose utility it is about where people differ; None if all have the same."""
+    slopes: Float[Tensor, "*lane d"] | None = None
+    """Slopes of the logarithm of the answers' noise over the cube; None if it is constant."""
 
     @classmethod
     def joined(cls, prior: Covariance, data: Data, parts: Sequence["Belief"]) -> "Belief":
@@ -84,6 +86,10 @@ class Belief:
         tensors = map(torch.cat, zip(*(part._tensors() for part in parts), strict=True))
         about = None if parts[0].about is None else About.all_people(data)
         return cls._made(prior, data, [*tensors], about)
+
+    def with_noise_slopes(self, slopes: Float[Tensor, "*lane d"]) -> "Belief":
+        """The same belief, where answers have noise that depends on the setting."""
+        return replace(self, slopes=slopes)
 
     @classmethod
     def _made(
@@ -95,10 +101,11 @@ class Belief:
         """The belief of some of the lanes, or of one without its lane dimension."""
         tensors = [tensor[lanes] for tensor in self._tensors()]
         about = None if self.about is None else self.about.select(lanes)
-        return self._made(self.prior.select(lanes), self.data.select(lanes), tensors, about)
+        chosen = self._made(self.prior.select(lanes), self.data.select(lanes), tensors, about)
+        return chosen if self.slopes is None else replace(chosen, slopes=self.slopes[lanes])
 
     def _tensors(self) -> list[Tensor]:
-        others = ("prior", "data", "about")
+        others = ("prior", "data", "about", "slopes")
         return [getattr(self, field.name) for field in fields(self) if field.name not in others]
 
     def of_rater(self, rater: int | None, noise: float | Tensor = 1.0) -> "Belief":
@@ -111,6 +118,8 @@ class Belief:
 
     def like(self, other: "Belief") -> "Belief":
         """This belief about the utility that ``other`` is about, in the same units."""
+        if other.slopes is not None:
+            self = replace(self, slopes=other.slopes)
         if other.about is None:
             return self
         plain = self.of_rater(other.about.rater)
@@ -157,7 +166,7 @@ class Belief:
         weights = torch.cat([self.alpha[..., None], self.factor], -1)
         if self.about is not None:
             weights = self.about.coupling[..., None] * weights
-        return Predictive(self.prior, self.data.points, weights)
+        return Predictive(self.prior, self.data.points, weights, slopes=self.slopes)
 
     def cov(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q q"]:
         """Posterior covariance of f between the points of ``x``."""
@@ -187,7 +196,12 @@ class Belief:
         self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"] | None = None
     ) -> Float[Tensor, "*e q"]:
         """Probability of a yes at ``x``, or that ``x`` wins against ``other``."""
-        return success_probability(*(self.moments(x) if other is None else self.difference(x, other)))
+        mean, var = self.moments(x) if other is None else self.difference(x, other)
+        if self.slopes is not None:
+            noise = noise_variance(self.slopes, x)
+            noise = noise if other is None else (noise + noise_variance(self.slopes, other)) / 2
+            mean, var = mean / noise.sqrt(), var / noise
+        return success_probability(mean, var)
 
     def _folded(self, x: Tensor) -> Tensor:
         """Points [*s, *lane, q, d] as [*lane, s * q, d]: one matrix product per lane instead of per group."""

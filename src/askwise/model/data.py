@@ -154,6 +154,22 @@ class Data:
         return replace(made, has_margin=has_margin.repeat(n).expand_as(answer), answer=answer, chance=chance)
 
     @classmethod
+    def worst(cls, X: _Groups, worst: Tensor | list[int]) -> "Data":
+        """The worst of m, named alone: ``X`` [n, m, d] or [lane, n, m, d] and its index ``worst`` [.., n].
+
+        The rows are those of a winner with the opposite outcome: each of the others beats it, by any margin,
+        since who can't decide can't decide about the best.
+
+        >>> Data.worst([[[0.1], [0.5], [0.9]]], [1]).signs.tolist()
+        [-1.0, -1.0]
+        """
+        try:
+            named = cls.rankings(X, _checked_numbers("worst", worst)[..., None])
+        except Refused as error:
+            raise error.about("worst" if error.what == "best" else error.what) from None
+        return replace(named, signs=-named.signs, has_margin=torch.zeros_like(named.has_margin))
+
+    @classmethod
     def ties(
         cls,
         X: _Groups,

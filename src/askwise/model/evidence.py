@@ -11,9 +11,11 @@ from torch import Tensor
 
 from askwise.model.belief import Belief
 from askwise.model.data import Data
+from askwise.model.ep import ep
 from askwise.model.fitting import one_per_lane
 from askwise.model.inference import infer
 from askwise.model.kernels import kernel as named_kernel
+from askwise.model.sites import InferenceProblem
 
 _DRAWS = 32  # kernels over which evidence is averaged
 _NOTHING = 1e-9  # prior variance of a utility that does not depend on the setting
@@ -48,6 +50,15 @@ def chance_evidence(data: Data) -> float:
     flat = named_kernel("se", [1.0] * data.points.shape[-1], _NOTHING)
     with torch.no_grad():
         return float(infer(data, flat, tolerance=_TOLERANCE).log_evidence)
+
+
+def infer_shares(belief: Belief, shares: Sequence[float]) -> Float[Tensor, " k"]:
+    """Log evidence of data without lanes if this share of everybody's prior variance were their own."""
+    lanes = torch.zeros(len(shares), dtype=torch.long)
+    data = belief.data.unsqueezed().select(lanes)
+    data = data.with_share(torch.tensor(shares, dtype=torch.float64))
+    with torch.no_grad():
+        return ep(InferenceProblem.of(data, belief.shared_prior), None, _TOLERANCE).log_evidence
 
 
 def held_out(belief: Belief, counts: Sequence[int]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:

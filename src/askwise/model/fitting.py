@@ -56,7 +56,7 @@ class Fitted:
     """Posterior standard deviations of the free parameters of ``observer``, if they were asked for."""
 
 
-def fit(
+def fit(  # noqa: PLR0913
     data: Data,
     kernel: Kernel | str = "matern52",
     method: Method = "ep",
@@ -64,6 +64,7 @@ def fit(
     max_steps: int = 100,
     observer: Observer | None = None,
     learn: Sequence[Learnable] = (),
+    fixed: bool = False,
     deviations: bool = False,
 ) -> Fitted:
     """Kernel parameters that maximise evidence times prior, starting from those of ``kernel``.
@@ -74,7 +75,8 @@ def fit(
 
     ``observer`` says how people answer; what ``learn`` names of it is fitted as well.  Where answers may be
     lapses, sites are held at zero precision, and the gradient is only that at fixed sites, as in EM.
-    ``deviations``: also the posterior deviations of what is learned, by the curvature at the maximum.
+    ``fixed``: the kernel stays as it is.  ``deviations``: also the posterior deviations of what is learned,
+    by the curvature at the maximum.
 
     >>> import askwise as aw
     >>> fitted = aw.fit(aw.Data.binary([[0.1], [0.3], [0.6], [0.8]], [0, 0, 1, 1]), "se")
@@ -88,7 +90,11 @@ def fit(
         target = _NegativeLogPosterior(data, one_per_lane(kernel, data), method, observer, tuple(learn))
         start = target.vector
         first, _ = target(start)
-        best, value = minimize(target, start, *target.bounds(start), max_steps=max_steps)
+        lower, upper = target.bounds(start)
+        if fixed:
+            for side in (lower, upper):
+                side[:, : target.of_kernel] = start[:, : target.of_kernel]
+        best, value = minimize(target, start, lower, upper, max_steps=max_steps)
         best = torch.where((value <= first)[:, None], best, start)
         deviation = target.deviations(best) if deviations else None
     final, people = target.kernel_at(best).requires_grad_(False), target.observer_at(best)

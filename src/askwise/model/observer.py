@@ -14,12 +14,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from askwise.model.data import Data
+from askwise.model.predictive import noise_variance
 
 Learnable = Literal["lapse", "noise", "share", "slopes"]
 """What can be learned of people, beside the margin."""
 LAPSE = 0.02
 """The lapse rate that is expected."""
-_SHARE = 0.3
+EXPECTED_SHARE = 0.3
+"""The share of the prior variance that is expected to be one's own."""
 _NOISE_DEVIATION, _SLOPE_DEVIATION = 0.7, 1.0
 _LEAST_LAPSE = 1e-4
 _BOUNDS = {"lapse": (-9.2, 4.0), "noise": (-2.3, 3.0), "share": (-6.0, 4.6), "slopes": (-4.0, 4.0)}
@@ -51,7 +53,7 @@ class Observer:
     @classmethod
     def start(cls, data: Data, raters: int, learn: Sequence[Learnable], guess: float = 0.0) -> "Observer":
         """Where learning starts."""
-        lapse, share = LAPSE if "lapse" in learn else 0.0, _SHARE if "share" in learn else 0.0
+        lapse, share = LAPSE if "lapse" in learn else 0.0, EXPECTED_SHARE if "share" in learn else 0.0
         return cls.expected(data, raters, lapse=lapse, guess=guess, share=share)
 
     def applied(self, data: Data) -> Data:
@@ -62,7 +64,7 @@ class Observer:
         changed = replace(changed, lapse=lapse)
         if bool((self.noise == 1).all() and (self.slopes == 0).all()) and not self._has_learned_noise:
             return changed
-        var = self.variance_at(data.points) * self.noise.gather(-1, rater).square()
+        var = noise_variance(self.slopes, data.points) * self.noise.gather(-1, rater).square()
         # each member of a comparison brings half of its noise, on its point if other rows share it
         alone = torch.where(data.point_noise == 0, var, 0.0)
         one, other = alone.gather(-1, data.first), alone.gather(-1, data.second.clamp_min(0))
@@ -72,10 +74,6 @@ class Observer:
     @property
     def _has_learned_noise(self) -> bool:
         return self.noise.requires_grad or self.slopes.requires_grad
-
-    def variance_at(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*b q"]:
-        """Variance of the noise at each point, as a multiple of that in the middle of the cube."""
-        return (2 * ((x - 0.5) * self.slopes[..., None, :]).sum(-1)).exp()
 
     def free(self, learn: Sequence[Learnable]) -> Float[Tensor, "*lane k"]:
         """What is to be learned, as unconstrained numbers."""
@@ -125,6 +123,15 @@ class Observer:
         for name in learn:
             total = total + terms[name]()
         return total
+
+    def with_newcomer(self) -> "Observer":
+        """With one more rater of whom nothing is known yet, for all that come later."""
+        typical = self.lapse.mean(-1, keepdim=True)
+        lapse, noise = (
+            torch.cat([self.lapse, typical], -1),
+            torch.cat([self.noise, torch.ones_like(typical)], -1),
+        )
+        return replace(self, lapse=lapse, noise=noise)
 
     def detached(self) -> "Observer":
         """A copy without gradients."""

@@ -41,7 +41,7 @@ def given_pending(belief: Belief, pending: Data, weight: float | int = 1.0) -> B
         if not belief.data.lanes:
             kept = tuple(part[None] for part in kept)
         found = problem.at_sites(tau, nu, *kept)
-    return found if belief.about is None else found.like(belief)
+    return found.like(belief)
 
 
 def away_from_pending(

@@ -34,6 +34,8 @@ class Predictive:
     """Columns: the mean, the explained variance, and with a reference one that selects it."""
     reference: Float[Tensor, "*lane 1 d"] | None = None
     offset: Float[Tensor, "*lane 1 k"] | None = None
+    slopes: Float[Tensor, "*lane d"] | None = None
+    """Slopes of the logarithm of the answers' noise, if it depends on the setting."""
 
     def against(self, reference: Float[Tensor, "*c 1 d"]) -> "Predictive":
         """The predictive distribution of f minus its value at ``reference``."""
@@ -45,7 +47,7 @@ class Predictive:
         weights[..., p, k] = 1.0
         offset = self.prior.cross(reference, points) @ weights
         offset[..., -1] = 0.0  # the covariance with the reference is not shifted
-        return Predictive(self.prior, points, weights, reference, offset)
+        return Predictive(self.prior, points, weights, reference, offset, self.slopes)
 
     def mean_only(self) -> "Predictive":
         """The same mean with the prior variance."""
@@ -62,6 +64,17 @@ class Predictive:
             projected, prior_var = projected - self.offset, prior_var + self.prior.diagonal(self.reference)
         return self.moments_of(projected, prior_var)
 
+    def in_noise(
+        self, x: Float[Tensor, "*lane q d"], mean: Tensor, var: Tensor
+    ) -> tuple[Float[Tensor, "*c q"], Float[Tensor, "*c q"]]:
+        """Mean and variance in units of the noise of an answer there."""
+        if self.slopes is None:
+            return mean, var
+        noise = noise_variance(self.slopes, x)
+        if self.reference is not None:
+            noise = (noise + noise_variance(self.slopes, self.reference)) / 2
+        return mean / noise.sqrt(), var / noise
+
     def score(self, formula: Formula | None = None, *, log: bool = False) -> "Score":
         """A score that is a function of mean and variance, or its logarithm; by default the mean."""
         return Score(self, formula, log)
@@ -72,6 +85,11 @@ class Predictive:
             return projected[..., 0], (prior_var - projected[..., 1:].square().sum(-1)).clamp_min(0)
         apart = torch.add(prior_var, projected[..., -1], alpha=-2)
         return projected[..., 0], (apart - projected[..., 1:-1].square().sum(-1)).clamp_min(0)
+
+
+def noise_variance(slopes: Float[Tensor, "*lane d"], x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q"]:
+    """Variance of the noise of an answer at each point, as a multiple of that in the middle of the cube."""
+    return (2 * ((x - 0.5) * slopes[..., None, :]).sum(-1)).exp()
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +104,17 @@ class Score:
     def __call__(self, x: Float[Tensor, "*lane q d"]) -> Float[Tensor, "*c q"]:
         """Scores of the points."""
         mean, var = self.predictive.moments(x)
-        return mean if self.formula is None else self.formula(mean, var)
+        if self.formula is None:
+            return mean
+        return self.formula(*self.predictive.in_noise(x, mean, var))
 
     def with_gradient(
         self, x: Float[Tensor, "*lane q d"]
     ) -> tuple[Float[Tensor, "*lane q"], Float[Tensor, "*lane q d"]]:
         """Scores of the points and their gradients, detached from the autograd graph."""
         prior = self.predictive.prior
-        if not isinstance(prior, Stationary):
+        noisy = self.predictive.slopes is not None and self.formula is not None
+        if noisy or not isinstance(prior, Stationary):
             return by_autograd(self, x)
         length, points, weights, prior_var = self._scaled
         with torch.no_grad():

@@ -1,5 +1,6 @@
 """A study over time: the answers, and what they achieved."""
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -75,7 +76,7 @@ def _checkpoints(study: Study, entries: Sequence[Entry], context: Setting | None
     plan, model, domain = study.plan, study.model, study.space.domain(context)
     state = State({entry.id: entry for entry in entries})
     answered = state.having("answered")
-    answers = Situation.of(state, context).answers
+    answers = Situation.of(state, context, plan.people).answers
     asked = model.points([option for entry in answered for option in entry.options])
     rivals = (asked if domain is None else domain.snapped(asked)).unique(dim=0)  # distinct, in this context
     step = _EVERY * math.ceil(len(answers) / (_EVERY * _MOST))
@@ -91,8 +92,9 @@ def _checkpoints(study: Study, entries: Sequence[Entry], context: Setting | None
         sure = chances[0] + chances[1:][apart < _SAME].sum()
         last = answered[count - 1].id
         later = [entry.members for entry in entries if entry.id > last]
-        then = later[0] if later else next_question(model, Situation.of(state, context))[0]
-        look = outlook(belief, plan, prior, domain, model.points(then))
+        then = later[0] if later else next_question(model, Situation.of(state, context, plan.people))[0]
+        answered_by = functools.partial(model.answered, known, who=None)
+        look = outlook(belief, plan, prior, domain, model.points(then), answered_by)
         points.append((last, float(sure), look))
     return points
 
@@ -134,6 +136,7 @@ def _answers(axis: Axes, entries: Sequence[Entry], study: Study) -> None:
 
 _LOOKS: dict[str, dict[str, Any]] = {
     "no": {"marker": "o", "mfc": "white", "mec": INK},
+    "only the worst": {"marker": "s", "mfc": "white", "mec": INK},
     "can't decide": {"marker": "D", "mfc": GREY, "mec": GREY},
     "skipped": {"marker": "x", "mec": INK},
     "voided": {"marker": "x", "mec": GREY},
@@ -149,7 +152,8 @@ def _rows(entry: Entry, study: Study, names: Sequence[str]) -> list[str]:
     said = entry.answer.verdicts(len(entry.options))
     if not study.plan.kind.compares:
         return [study.plan.kind.words[said[0]]]
-    return [name for name, verdict in zip(names, said, strict=True) if verdict == "good"] or ["can't decide"]
+    preferred = [name for name, verdict in zip(names, said, strict=True) if verdict == "good"]
+    return preferred or ["only the worst" if "bad" in said else "can't decide"]
 
 
 def _times(axis: Axes, entries: Sequence[Entry]) -> None:

@@ -98,7 +98,7 @@ def _trace(scene: Scene) -> Trace:
     rule = Watched(study.rule)
     model = copy.copy(study.model)
     model.plan = replace(study.plan, rule=rule)  # what it has learned does not depend on the rule
-    options, order = next_question(model, Situation.of(State(known), given))
+    options, order = next_question(model, Situation.of(State(known), given, study.plan.people))
     members = [options[order.index(member)] for member in range(len(order))]
     return Trace(model.points(members if waiting is None else waiting.members), rule.steps)
 

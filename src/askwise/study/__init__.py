@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from askwise.study.answers import Preference as Preference
     from askwise.study.answers import Tie as Tie
     from askwise.study.answers import Verdict as Verdict
+    from askwise.study.answers import Worst as Worst
     from askwise.study.answers import YesNo as YesNo
     from askwise.study.answers import labels as labels
     from askwise.study.checks import Check as Check
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from askwise.study.study import Study as Study
 
 _HOMES = {
-    "answers": ("Answer", "Preference", "Tie", "Verdict", "YesNo", "labels"),
+    "answers": ("Answer", "Preference", "Tie", "Verdict", "Worst", "YesNo", "labels"),
     "checks": ("Check",),
     "config": ("Config", "load", "template"),
     "feedback": ("FEEDBACKS",),

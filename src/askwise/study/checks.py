@@ -18,12 +18,15 @@ import torch
 
 from askwise.model import Belief, average_evidence, chance_evidence, held_out
 from askwise.numerics import one_thread
-from askwise.study.answers import Tie
+from askwise.study.answers import Verdict
+from askwise.study.answers.base import listed
 from askwise.study.plan import Plan
+from askwise.study.raters import disagreement
 from askwise.study.repeats import is_repeat, subject
 from askwise.study.state import Entry
 
 SIDES_LIMIT = 100.0  # likelihood ratio from which sides are flagged
+RATERS_LIMIT = 20.0  # likelihood ratio from which people are said to disagree
 COINS_LIMIT = 8.0  # how many times better than the model coin flips must explain the answers
 REPEATS_LIMIT = 20.0  # likelihood ratio from which repeated answers are flagged
 _AGREE = 0.9  # share of repeated questions, chosen for their clear answers, that honest people answer alike
@@ -34,18 +37,43 @@ _FAST, _TOO_MANY, _TIMED = 0.3, 0.2, 20  # seconds, share of answers below them,
 class Check:
     """A check of the answers; while one is flagged, no probability is to be trusted."""
 
-    name: Literal["sides", "model", "repeats", "speed"]
+    name: Literal["sides", "model", "repeats", "speed", "raters"]
     flagged: bool
     detail: str
     """What was found, in a sentence with the numbers."""
 
 
-def checks(plan: Plan, answered: Sequence[Entry], belief: Belief | None) -> list[Check]:
-    """The checks that apply to these answered questions; ``belief`` is that of their answers, if any."""
+def checks(
+    plan: Plan, answered: Sequence[Entry], belief: Belief | None, by_rater: Belief | None = None
+) -> list[Check]:
+    """The checks that apply to these answered questions; ``belief`` is that of their answers, if any.
+
+    ``by_rater`` is the same belief with points of different people kept apart.
+    """
     found = [sides(plan, answered), repeats(plan, answered), speed(plan, answered)]
     if belief is not None:
         found.insert(1, foresight(plan, answered, belief))
+    if by_rater is not None:
+        found.append(raters(plan, answered, by_rater))
     return [check for check in found if check is not None]
+
+
+def raters(plan: Plan, answered: Sequence[Entry], belief: Belief) -> Check | None:
+    """Whether people disagree more than noise explains; None if there is one person, or each has a model.
+
+    Tastes that differ, by shares of 20 to 95% of the utility, are weighed against one taste of all.
+    """
+    counts = Counter(entry.participant for entry in answered)
+    if plan.people.differ or len(counts) < 2:
+        return None
+    ratio = disagreement(belief)
+    detail = (
+        f"{len(counts)} people answered; that their tastes differ explains the answers "
+        f"{_times(ratio) if ratio > 0 else 'no'} better than that they have one taste"
+    )
+    flagged = ratio >= math.log(RATERS_LIMIT)
+    advice = ": with participants='population' each has a model of their own" if flagged else ""
+    return Check("raters", flagged, f"{detail}{advice}.")
 
 
 def sides(plan: Plan, answered: Sequence[Entry]) -> Check | None:
@@ -56,16 +84,17 @@ def sides(plan: Plan, answered: Sequence[Entry]) -> Check | None:
 
     .. math:: \frac{(m - 1)!\, \prod_k n_k!}{(n + m - 1)!} \Big/ m^{-n}
 
+    The same holds for the worst, if that is what was named; both ratios are multiplied.
     Questions that were not chosen here but recorded do not count, since their order may mean something.
     """
     if not plan.kind.compares:
         return None
-    places = [_chosen(entry) for entry in answered if entry.seen is not None]
-    counts = Counter(place[0] for place in places if len(place) == 1)
-    each = [counts[place] for place in range(plan.size)]
-    *some, last = map(str, each)
-    detail = f"In the order shown, options were chosen {', '.join(some)} and {last} times; it is random."
-    return Check("sides", place_ratio(each) >= math.log(SIDES_LIMIT), detail)
+    named = [_named(entry) for entry in answered if entry.seen is not None]
+    counts = Counter((verdict, places[0]) for verdict, places in named if len(places) == 1)
+    chosen, worst = ([counts[verdict, place] for place in range(plan.size)] for verdict in ("good", "bad"))
+    also = f", and named the worst {listed(map(str, worst))} times" if any(worst) else ""
+    detail = f"In the order shown, options were chosen {listed(map(str, chosen))} times{also}; it is random."
+    return Check("sides", place_ratio(chosen) + place_ratio(worst) >= math.log(SIDES_LIMIT), detail)
 
 
 def place_ratio(counts: Sequence[int]) -> float:
@@ -105,15 +134,15 @@ def repeats(plan: Plan, answered: Sequence[Entry]) -> Check | None:
     """Whether questions that were asked again get the same answer; None if the study repeats none.
 
     Honest people are taken to answer 90% of them alike, others by chance.  Answers of different people, or
-    undecided ones, do not count.
+    undecided ones, do not count; neither does the best once and the worst another time.
     """
     if not plan.repeats:
         return None
-    first: dict[tuple[str | None, str], list[str]] = {}
+    first: dict[tuple[str | None, str, Verdict], list[str]] = {}
     alike = different = 0
     for entry in answered:
-        key, chosen = (entry.participant, subject(entry.options)), _chosen_settings(entry)
-        before = first.setdefault(key, chosen)
+        verdict, chosen = _named_settings(entry)
+        before = first.setdefault((entry.participant, subject(entry.options), verdict), chosen)
         if before is not chosen and is_repeat(plan, entry.id) and before and chosen:
             alike, different = alike + (before == chosen), different + (before != chosen)
     ratio = repeat_ratio(alike, different, max(2, plan.size))
@@ -149,20 +178,20 @@ def _rows(plan: Plan, entry: Entry) -> int:
     return entry.answer.rows(torch.zeros(1, plan.size, 1, dtype=torch.float64), [entry.answer]).n
 
 
-def _chosen(entry: Entry) -> list[int]:
-    """The options that the answer calls good, by their place."""
+def _named(entry: Entry) -> tuple[Verdict, list[int]]:
+    """The options that the answer calls good or, if it calls none so, bad, by their place."""
     assert entry.answer is not None
     verdicts = entry.answer.verdicts(len(entry.options))
-    return [place for place, verdict in enumerate(verdicts) if verdict == "good"]
+    verdict: Verdict = "good" if "good" in verdicts else "bad"
+    return verdict, [place for place, said in enumerate(verdicts) if said == verdict]
 
 
-def _chosen_settings(entry: Entry) -> list[str]:
-    """What the answer says, whatever the sides: the settings it calls good; nothing if undecided."""
-    if isinstance(entry.answer, Tie):
-        return []
-    if len(entry.options) == 1:
-        return ["yes" if _chosen(entry) else "no"]
-    return sorted(subject([entry.options[place]]) for place in _chosen(entry))
+def _named_settings(entry: Entry) -> tuple[Verdict, list[str]]:
+    """What the answer says, whatever the sides: the settings it calls good or bad; none if undecided."""
+    verdict, places = _named(entry)
+    if len(entry.options) == 1 and places:
+        return "good", ["yes" if verdict == "good" else "no"]
+    return verdict, sorted(subject([entry.options[place]]) for place in places)
 
 
 def _times(log_ratio: float) -> str:

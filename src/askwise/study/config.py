@@ -32,6 +32,11 @@ class Config:
     initial: int | None = None
     expires: float | int | None = None
     repeats: float | int = 0.0
+    participants: str | None = None
+    aim: str | None = None
+    lapses: float | int | str | None = None
+    guess: float | int = 0.0
+    noise: str | None = None
     storage: str | None = None
     imports: tuple[str, ...] = ()
     """The user's own modules, to be imported first."""
@@ -115,6 +120,9 @@ _TEXT = _is("text in quotes", '"..."', _of(str))
 _WHOLE, _NUMBER = _is("a whole number", "3", _of(int)), _is("a number", "2.5", _of(int, float))
 _STUDY: dict[str, Check] = {
     **dict.fromkeys(("name", "question", "rule", "storage", "kernel"), _TEXT),
+    **dict.fromkeys(("participants", "aim", "noise"), _TEXT),
+    "lapses": _is('a number or "learned"', "0.02", _of(int, float, str)),
+    "guess": _is("a number", "0.25", _of(int, float)),
     **dict.fromkeys(("seed", "size", "initial"), _WHOLE),
     "feedback": _is("'binary', 'duel' or 'batch'", '"duel"', lambda value: value in [*FEEDBACKS]),
     **dict.fromkeys(("expires", "repeats"), _NUMBER),
@@ -167,7 +175,14 @@ def template(feedback: str = "duel") -> str:
     """A commented file to start from, which describes a small study."""
     kind = FEEDBACKS[feedback]
     size = f"size = {kind.size}\n" if len(kind.sizes) > 1 else ""
-    return _TEMPLATE.format(feedback=feedback, kind=kind, size=size)
+    guess = "" if kind.compares else _GUESS
+    return _TEMPLATE.format(feedback=feedback, kind=kind, size=size, guess=guess)
+
+
+_GUESS = """
+# Share of yes answers where nothing is perceived: 0.25 in a task with four alternatives.
+# guess = 0.0
+"""
 
 
 _TEMPLATE = """\
@@ -200,6 +215,17 @@ storage = "sqlite:///study.db"
 
 # Share of questions that are asked twice, to see whether the answers agree: 0.05 is one in twenty.
 # repeats = 0.0
+
+# Who answers: "shared" (all have one taste), "separate" (each has a model of their own) or "population" (each
+# has a taste that has something in common with all; aim = "population" asks for what is best for all).
+# participants = "shared"
+# aim = "person"
+
+# Share of answers that are given without looking: a number, or "learned".
+# lapses = "learned"
+{guess}
+# Whether answers are equally noisy everywhere, or noisier at some "setting" than at others.
+# noise = "constant"
 
 # Linear constraints on the parameters, in natural units, with <= or >=.
 # constraints = ["gain + 2 * bands <= 40"]

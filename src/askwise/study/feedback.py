@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from askwise.errors import Refused
 from askwise.rules.asks import Asks
-from askwise.study.answers import UNGIVEN, Answer, Pairs, Preference, Ranking, Tie, Verdict, YesNo
+from askwise.study.answers import UNGIVEN, Answer, Pairs, Preference, Ranking, Tie, Verdict, Worst, YesNo
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -24,6 +24,7 @@ else:
 Words = Mapping[Verdict, str]
 Chances = list[tuple[float, Answer]]
 """Answers that may come, each with its probability."""
+_KEYWORDS = ("ranking", "pairs", "worst")  # of answers that mean nothing without
 _MOST_AHEAD = 6  # answers to a batch for which the next query is computed ahead
 _TRIALS = 4096  # draws of utilities, by which the chances to win are counted
 
@@ -82,7 +83,7 @@ class Feedback:
         return value
 
     def read(self, size: int, answer: object = UNGIVEN, **batch: object) -> Answer:
-        """The answer given in Python, alone or as ``ranking``, ``winner`` or ``pairs``; else a refusal."""
+        """The answer given in Python, alone or by one of the keywords of a batch; else a refusal."""
         given = {name: value for name, value in batch.items() if value is not None}
         if answer is not UNGIVEN:
             given["answer"] = answer
@@ -96,7 +97,7 @@ class Feedback:
             return value
         if isinstance(value, Answer):  # read before: it must fit this kind of question
             ((key, value),) = value.to_json().items()
-            name = key if key in ("ranking", "pairs") else "answer"
+            name = key if key in _KEYWORDS else "answer"
         if name not in self.takes:
             raise Refused("answer", f"be {self.expected}", f"{name}={value!r}", self.how)
         return self.takes[name](value, size, self.how)
@@ -122,11 +123,11 @@ class Feedback:
         """The keys of the answers, for a prompt."""
         return self._keys.format(*(name.lower() for name in names))
 
-    def likely_answers(self, size: int) -> list[Answer]:
-        """Answers for which it is worth computing the next query ahead."""
+    def likely_answers(self, size: int, last: Answer | None) -> list[Answer]:
+        """Answers for which it is worth computing the next query ahead; ``last`` is the one before."""
         return list(self.either)
 
-    def chances(self, belief: Belief, query: Tensor, source: Generator) -> Chances:
+    def chances(self, belief: Belief, query: Tensor, source: Generator, threshold: str = "best") -> Chances:
         """What may be answered to a query [m, d], and how likely that is; ties if there have been some."""
         from askwise.numerics import ndtr
 
@@ -200,7 +201,7 @@ class Duel(Feedback):
     either = (Preference(0), Preference(1))
     takes: ClassVar = {"answer": Preference.given}
     expected = "0 or 1, the index of the preferred option"
-    how = "Tell 0, 1, or None for can't decide."
+    how = "Name the better one: tell 0, 1, or None for can't decide."
     _examples, _keys = "{0} or {1}, or tie, skip, void", "{0} or {1}, the better one"
 
 
@@ -215,29 +216,48 @@ class Batch(Feedback):
         "winner": Ranking.winner,
         "ranking": Ranking.given,
         "pairs": Pairs.given,
+        "worst": Worst.given,
     }
     expected, letters = "the options that are better", "letters of options"
-    how = "Tell winner=2, ranking=[2, 0, 1], pairs=[(2, 0)] (better first), or None for can't decide."
+    how = (
+        "Tell winner=2, ranking=[2, 0, 1], pairs=[(2, 0)] (better first), worst=1 (of three or more), "
+        "or None for can't decide."
+    )
     # with commas, since a shell takes > as the name of a file to write
-    _examples = "the best one ({1}), a ranking ({1},{0}), or tie, skip, void"
-    _keys = "the best one ({1}) or a ranking ({1}>{0})"
+    _examples = "the best one ({1}), a ranking ({1},{0}){worst}, pairs ('pairs {1}>{0}'), or tie, skip, void"
+    _keys = "{1} the best, {1}>{0} the best in order{worst}, pairs {1}>{0} these two alone"
+
+    def examples(self, names: Sequence[str]) -> str:
+        """What may be typed, in a sentence."""
+        return self._examples.format(*names, worst=f", the worst one (worst {names[2]})" if names[2:] else "")
+
+    def keys(self, names: Sequence[str]) -> str:
+        """The keys of the answers, for a prompt."""
+        lower = [name.lower() for name in names]
+        return self._keys.format(*lower, worst=f", -{lower[2]} the worst" if names[2:] else "")
 
     def _typed(self, word: str, names: Sequence[str]) -> Answer | None:
-        return Pairs.typed(word, names) if ";" in word else Ranking.typed(word, names)
+        return Pairs.typed(word, names) or Worst.typed(word, names) or Ranking.typed(word, names)
 
-    def likely_answers(self, size: int) -> list[Answer]:
-        """Every winner, if they are few."""
-        return [Ranking((option,)) for option in range(size)] if size <= _MOST_AHEAD else []
+    def likely_answers(self, size: int, last: Answer | None) -> list[Answer]:
+        """Every winner, if they are few; after the worst was named, every worst."""
+        if size > _MOST_AHEAD:
+            return []
+        return [Worst(k) if isinstance(last, Worst) else Ranking((k,)) for k in range(size)]
 
-    def chances(self, belief: Belief, query: Tensor, source: Generator) -> Chances:
-        """Who wins, and a tie of all, by draws of noisy utilities."""
+    def chances(self, belief: Belief, query: Tensor, source: Generator, threshold: str = "best") -> Chances:
+        """Who wins, and "can't decide", by draws of noisy utilities."""
         import torch
 
         mean, cov = belief.joint(query)
         values, vectors = torch.linalg.eigh(cov)
         normal = _noise((_TRIALS, 2, len(mean)), mean, source)
         drawn = mean + normal[:, 0] * values.clamp_min(0).sqrt() @ vectors.mT + normal[:, 1] * math.sqrt(0.5)
-        tied = drawn.amax(-1) - drawn.amin(-1) < belief.data.margin
+        if threshold == "best":
+            first, second = drawn.topk(2).values.unbind(-1)
+            tied = first - second < belief.data.margin
+        else:
+            tied = drawn.amax(-1) - drawn.amin(-1) < belief.data.margin
         wins = torch.bincount(drawn.argmax(-1)[~tied], minlength=len(mean)).float() / _TRIALS
         chances: Chances = [(rate, Ranking((k,))) for k, rate in enumerate(wins.tolist())]
         chances.append((tied.double().mean().item(), Tie()))

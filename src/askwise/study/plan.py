@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,8 +13,10 @@ from askwise.errors import NotFound, Refused, WrongType
 from askwise.rules import Rule, parse
 from askwise.space import Space
 from askwise.study.feedback import Feedback, feedback_of
+from askwise.study.people import SHARED, People
 
 _MOST_REPEATS = 0.5  # a repeated question must have been asked before
+_NEW: dict[str, object] = {"lapses": "learned", "threshold": "best"}  # what new studies assume of people
 _ONE_HOT_LENGTH = 1.2  # lengthscale at which two values of a choice share about half of their variance
 
 
@@ -36,11 +38,15 @@ class Plan:
     """Seconds after which an unanswered question may be asked again."""
     repeats: float = 0.0
     """Share of questions that are earlier ones asked again, to see whether the answers agree."""
+    people: People = SHARED
+    implied: frozenset[str] = frozenset()
+    """Settings of new studies that nobody asked for; a study that was begun without them goes on so."""
 
     @classmethod
     def checked(cls, *settings: object, **named: object) -> "Plan":
-        """A plan with the settings of :meth:`read`, whose space has enough settings to ask about."""
-        plan = cls.read(*settings, **named)
+        """A plan of a new study with the settings of :meth:`read`, whose space has enough settings."""
+        new = {name: value for name, value in _NEW.items() if named.get(name) is None}
+        plan = replace(cls.read(*settings, **(named | new)), implied=frozenset(new))
         if plan.space.contexts and plan.space.constraints:
             return plan  # how many settings there are depends on the context
         plan.check_enough(None)
@@ -58,8 +64,9 @@ class Plan:
         initial: object = None,
         expires: object = None,
         repeats: object = 0.0,
+        **people: object,
     ) -> "Plan":
-        """A plan with these settings; refuses invalid ones."""
+        """A plan with these settings, ``people`` those of :class:`People`; refuses invalid ones."""
         if not isinstance(space, Space):
             raise WrongType("space", "be a Space", repr(space), "Write Space(gain=Real(0, 10)), say.")
         kind = feedback_of(feedback)
@@ -73,6 +80,7 @@ class Plan:
             _whole("initial", kind.initial if initial is None else initial, lowest=0),
             _checked_seconds(expires),
             _checked_share(repeats),
+            People.read(kind.compares, **people),
         )
 
     @property
@@ -110,7 +118,12 @@ class Plan:
         }
         # what is not the default only, so that plans are written as they were before there was such a key
         added = {"repeats": self.repeats, "imports": homes}
-        return written | {key: value for key, value in added.items() if value}
+        return written | {key: value for key, value in added.items() if value} | self.people.to_dict()
+
+    def written_like(self, stored: Mapping[str, Any]) -> dict[str, Any]:
+        """The plan as JSON, with what nobody asked for as it is in a stored study."""
+        kept = {key: value for key, value in self.to_dict().items() if key not in self.implied}
+        return kept | {key: stored[key] for key in self.implied if key in stored}
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> "Plan":

@@ -6,6 +6,7 @@ answer arrives, and a record can be checked question by question.
 
 import functools
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -16,22 +17,30 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
+from askwise.errors import Refused
 from askwise.loop import ask, next_query
 from askwise.model import (
+    EXPECTED_SHARE,
     Belief,
     Data,
+    Learnable,
+    Observer,
     away_from_pending,
     fit,
     infer,
     kernel,
     refit_count,
     with_fitted_margin,
+    with_rater_column,
 )
 from askwise.numerics import generator, one_thread
 from askwise.rules import parse
 from askwise.space import Domain, Setting
 from askwise.storage import Event
+from askwise.study.answers import Answer
+from askwise.study.people import SHARED, People
 from askwise.study.plan import Plan, no_answers
+from askwise.study.raters import Raters, raters
 from askwise.study.repeats import is_repeat, repeatable, surest
 from askwise.study.state import Answered, State, as_text
 
@@ -51,13 +60,28 @@ class Situation:
     pending: tuple[str, ...] = ()
     """Members of each pending question, as JSON."""
     context: str = "null"
+    participant: str | None = None
+    """Who is asked, where people differ."""
+    asked: tuple[str | None, ...] = ()
+    """Who was asked each pending question, in a population study."""
 
     @classmethod
-    def of(cls, state: State, context: Setting | None = None) -> "Situation":
+    def of(
+        cls,
+        state: State,
+        context: Setting | None = None,
+        people: People = SHARED,
+        participant: str | None = None,
+    ) -> "Situation":
         """The situation in which the next question is asked."""
+        if people.participants == "separate":
+            state = state.of_participant(participant)
         answers = tuple(entry.answered for entry in state.having("answered"))
-        pending = tuple(as_text(entry.members) for entry in state.having("open"))
-        return cls(len(state.entries), answers, pending, as_text(context))
+        opened = state.having("open")
+        pending = tuple(as_text(entry.members) for entry in opened)
+        asked = tuple(entry.participant for entry in opened) if people.participants == "population" else ()
+        who = participant if people.differ else None
+        return cls(len(state.entries), answers, pending, as_text(context), who, asked)
 
 
 class Model:
@@ -71,15 +95,46 @@ class Model:
         """A model of the answers to a study with this plan."""
         self.plan = plan
         self.data = functools.lru_cache(maxsize=8)(self._data)
-        self.belief = functools.lru_cache(maxsize=4)(self._belief)
-        self._learned = functools.lru_cache(maxsize=16)(self._learn)
+        self.learned = functools.lru_cache(maxsize=1024)(self._learn)  # of hundreds of people, perhaps
+        self._inferred = functools.lru_cache(maxsize=4)(self._infer)
         self._shown = functools.lru_cache(maxsize=4096)(lambda answered: self.points(answered.options))
 
     def prepared(self, answers: tuple[Answered, ...]) -> tuple[Data, Kernel]:
         """The answers as rows, and the prior for them."""
-        prior, margin = self._learned(answers[: refit_count(len(answers))])
-        data = self.data(answers)
-        return data.with_margin(margin) if data.has_ties and margin > 0 else data, prior
+        learned = self.learned(answers[: refit_count(len(answers))])
+        data, margin = self.data(answers), learned.margin
+        data = data.with_margin(margin) if data.has_ties and margin > 0 else data
+        return data if learned.observer is None else learned.observer.applied(data), learned.kernel
+
+    def belief(self, answers: tuple[Answered, ...], participant: str | None = None) -> Belief:
+        """The posterior, of a population study about one of the people; None for what all have in common."""
+        belief = self._inferred(answers)
+        if self.plan.people.participants != "population" or participant is None:
+            return belief
+        observer, rater = self.observer(answers), self.rater(answers, participant)
+        assert observer is not None
+        return belief.of_rater(rater, observer.noise[min(rater, len(observer.noise) - 1)])
+
+    def observer(self, answers: tuple[Answered, ...]) -> Observer | None:
+        """What is known of how people answer, if anything is assumed."""
+        return self.learned(answers[: refit_count(len(answers))]).observer
+
+    def rater(self, answers: tuple[Answered, ...], participant: str | None) -> int:
+        """The number of a participant, in the order of their first answers; the next one for a newcomer."""
+        raters = list(dict.fromkeys(one.participant for one in answers))
+        return raters.index(participant) if participant in raters else len(raters)
+
+    def answered(
+        self, answers: tuple[Answered, ...], points: Float[Tensor, "m d"], answer: Answer, who: str | None
+    ) -> Data:
+        """The rows of one more answer, by this participant."""
+        if self.plan.people.participants == "population":
+            points = with_rater_column(points, self.rater(answers, who))
+        rows = answer.rows(points[None], [answer], self.plan.people.threshold)
+        if self.plan.people.participants == "population":
+            rows = rows.with_raters()
+        observer = self.observer(answers)
+        return rows if observer is None else observer.applied(rows)
 
     def is_ready(self, answers: tuple[Answered, ...]) -> bool:
         """Whether the answers suffice for a model: yes/no answers must have both outcomes."""
@@ -91,26 +146,104 @@ class Model:
 
     def _data(self, answers: tuple[Answered, ...]) -> Data:
         """The answers as rows; consecutive ones of the same kind together, since adding data is slow."""
-        data = no_answers(self.plan.space.d)
+        together = self.plan.people.participants == "population"
+        data, threshold = no_answers(self.plan.space.d + together), self.plan.people.threshold
+        raters = {who: number for number, who in enumerate(dict.fromkeys(one.participant for one in answers))}
         for _, run in groupby(
             answers, key=lambda one: (type(one.answer), len(one.options), one.answer.shape)
         ):
-            together = list(run)
-            given = [one.answer for one in together]
-            data = data + given[0].rows(torch.stack([self._shown(one) for one in together]), given)
-        return data
+            alike = list(run)
+            given = [one.answer for one in alike]
+            points = [self._shown(one) for one in alike]
+            if together:
+                each = zip(points, alike, strict=True)
+                points = [with_rater_column(point, raters[one.participant]) for point, one in each]
+            data = data + given[0].rows(torch.stack(points), given, threshold)
+        return data.with_raters() if together else data
 
     @one_thread()
-    def _learn(self, answers: tuple[Answered, ...]) -> tuple[Kernel, float]:
+    def _learn(self, answers: tuple[Answered, ...]) -> "Learned":
         given = self.plan.kernel
         prior = given if isinstance(given, Kernel) else self.plan.expected_kernel()
-        data = with_fitted_margin(self.data(answers), prior)
-        margin = data.margin.item()
-        return (given if isinstance(given, Kernel) else fit(data, prior).kernel), margin
+        data = self.data(answers)
+        observer, learn = self._expected_people(data)
+        data = data.with_margin(with_fitted_margin(_applied(observer, data), prior).margin)
+        margin, fixed = data.margin.item(), isinstance(given, Kernel)
+        if fixed and not learn:
+            return Learned(prior, margin, observer)
+        fitted = fit(data, prior, observer=observer, learn=learn, fixed=fixed)
+        found = fitted.observer
+        return Learned(fitted.kernel, margin, None if found is None else found.with_newcomer())
+
+    def by_rater(self, answers: tuple[Answered, ...]) -> Belief:
+        """The belief of a study with one taste, with points of different people kept apart."""
+        apart = Model(replace(self.plan, people=replace(self.plan.people, participants="population")))
+        learned = self.learned(answers[: refit_count(len(answers))])
+        data = apart.data(answers)
+        data = data.with_margin(learned.margin) if data.has_ties and learned.margin > 0 else data
+        return infer(_applied(learned.observer, data), learned.kernel)
+
+    def raters(self, answers: tuple[Answered, ...]) -> Raters:
+        """What is learned of the people, from the answers of the last refit."""
+        known = answers[: refit_count(len(answers))]
+        data = self.data(known).with_margin(self.learned(known).margin)
+        observer, learn = self._expected_people(data)
+        if observer is None:
+            advice = "Give the study lapses='learned', or participants='population'."
+            raise Refused("study", "learn something of the people", "one that does not", advice)
+        fixed = isinstance(self.plan.kernel, Kernel)
+        fitted = fit(
+            data,
+            self.learned(known).kernel if fixed else self.plan.expected_kernel(),
+            observer=observer,
+            learn=learn,
+            fixed=fixed,
+            deviations=bool(learn),
+        )
+        apart = self.plan.people.participants == "population"
+        counts = Counter(one.participant if apart else None for one in answers)
+        people = list(dict.fromkeys(one.participant if apart else None for one in known))
+        return raters(people, [counts[who] for who in people], fitted, learn)
+
+    def _expected_people(self, data: Data) -> tuple[Observer | None, tuple[Learnable, ...]]:
+        """The people as they are expected, and what is to be learned of them."""
+        people = self.plan.people
+        population = people.participants == "population"
+        raters = int(data.rater.max()) + 1 if population and data.n else 1
+        learn: list[Learnable] = []
+        if people.lapses == "learned" and data.n:
+            learn.append("lapse")
+        if population and raters > 1:
+            learn += ["noise", "share"]
+        if people.noise == "setting" and data.n:
+            learn.append("slopes")
+        if not (learn or people.lapses or people.guess or population):
+            return None, ()
+        expected = Observer.start(data, raters, learn, people.guess)
+        if isinstance(people.lapses, int | float):
+            expected = replace(expected, lapse=torch.full_like(expected.lapse, people.lapses))
+        if population and raters == 1:
+            expected = replace(expected, share=torch.full_like(expected.share, EXPECTED_SHARE))
+        return expected, tuple(learn)
 
     @one_thread()
-    def _belief(self, answers: tuple[Answered, ...]) -> Belief:
-        return infer(*self.prepared(answers))
+    def _infer(self, answers: tuple[Answered, ...]) -> Belief:
+        observer, belief = self.observer(answers), infer(*self.prepared(answers))
+        slopes = self.plan.people.noise == "setting" and observer is not None
+        return belief.with_noise_slopes(observer.slopes) if slopes and observer is not None else belief
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What was learned from answers: the kernel, the margin of ties, and how people answer."""
+
+    kernel: Kernel
+    margin: float
+    observer: Observer | None = None
+
+
+def _applied(observer: Observer | None, data: Data) -> Data:
+    return data if observer is None else observer.applied(data)
 
 
 @one_thread()
@@ -120,7 +253,7 @@ def next_question(model: Model, situation: Situation) -> tuple[list[dict[str, An
     members = _repeated(model, situation)
     if members is None:
         members = [plan.space.natural(point) for point in _query(model, situation)]
-    shuffle = generator("askwise study", plan.seed, situation.number, "order")
+    shuffle = generator("askwise study", plan.seed, situation.number, "order", *_who(plan, situation))
     order = torch.randperm(len(members), generator=shuffle).tolist()
     return [members[member] for member in order], order
 
@@ -148,7 +281,8 @@ def replayed(plan: Plan, events: Sequence[Event], step: Callable[[], None] = lam
         for earlier in events[then.last : event.body["seen"]]:
             then.take(earlier)
         asked, order = event.body["options"], event.body["order"]
-        again, order_again = next_question(model, Situation.of(then, event.body["context"]))
+        situation = Situation.of(then, event.body["context"], plan.people, event.body["participant"])
+        again, order_again = next_question(model, situation)
         apart = (model.points(asked) - model.points(again)).abs().max()
         equal = (again, order_again) == (asked, order)
         found.append((event, Replayed(event.question, asked, again, equal, float(apart), None)))
@@ -163,11 +297,14 @@ def _repeated(model: Model, situation: Situation) -> list[dict[str, Any]] | None
     plan, answers = model.plan, situation.answers
     if not is_repeat(plan, situation.number) or not _has_begun(model, situation):
         return None
+    if plan.people.differ:  # what others were asked says nothing of this person
+        answers = tuple(one for one in answers if one.participant == situation.participant)
     asked = repeatable(answers, json.loads(situation.context), situation.pending)
     if not asked:
         return None
     queries = torch.stack([model.points(options) for options in asked])
-    return [dict(option) for option in asked[surest(model.belief(answers), queries)]]
+    belief = model.belief(situation.answers, situation.participant)
+    return [dict(option) for option in asked[surest(belief, queries)]]
 
 
 def _has_begun(model: Model, situation: Situation) -> bool:
@@ -181,40 +318,55 @@ def _query(model: Model, situation: Situation) -> Float[Tensor, "m d"]:
     domain = plan.space.domain(json.loads(situation.context))
     pending = [model.points(json.loads(text)) for text in situation.pending]
     if not _has_begun(model, situation):
-        return _space_filling(plan, situation.number, domain, pending)
-    data, prior = model.prepared(answers)
+        return _space_filling(plan, situation, domain, pending)
 
     def source() -> torch.Generator:
-        return generator("askwise study", plan.seed, situation.number)
+        return generator("askwise study", plan.seed, situation.number, *_who(plan, situation))
 
-    if not pending:
+    if plan.people == SHARED and not pending:
+        data, prior = model.prepared(answers)
         return next_query(data, plan.rule, prior, plan.size, source(), domain=domain).points
+    belief = model.belief(answers, None if plan.people.aim == "population" else situation.participant)
+    if not pending:
+        return ask(belief, plan.rule, plan.size, source(), domain)
     return away_from_pending(
-        infer(data, prior),
-        _pending_rows(pending),
+        belief,
+        _pending_rows(model, situation, pending),
         lambda belief: ask(belief, plan.rule, plan.size, source(), domain),
         lambda points: not any(_is_same(points, other) for other in pending),
         _WEIGHTS,
     )[0]
 
 
-def _pending_rows(queries: Sequence[Float[Tensor, "m d"]]) -> Data:
+def _who(plan: Plan, situation: Situation) -> tuple[str, ...]:
+    """Names by which separate people get random numbers of their own."""
+    separate = plan.people.participants == "separate" and situation.participant is not None
+    return (f"participant {situation.participant}",) if separate else ()
+
+
+def _pending_rows(model: Model, situation: Situation, queries: Sequence[Float[Tensor, "m d"]]) -> Data:
     """Rows of the answers to pending queries: each setting, or the first against each of the others."""
+    if situation.asked:
+        raters = [model.rater(situation.answers, who) for who in situation.asked]
+        queries = [with_rater_column(*pair) for pair in zip(queries, raters, strict=True)]
     if len(queries[0]) == 1:
-        return Data.binary(torch.cat(list(queries)), torch.ones(len(queries)))
-    duels = [torch.stack([points[0], other]) for points in queries for other in points[1:]]
-    return Data.duels(torch.stack(duels), torch.ones(len(duels)))
+        rows = Data.binary(torch.cat(list(queries)), torch.ones(len(queries)))
+    else:
+        duels = [torch.stack([points[0], other]) for points in queries for other in points[1:]]
+        rows = Data.duels(torch.stack(duels), torch.ones(len(duels)))
+    return _applied(model.observer(situation.answers), rows.with_raters() if situation.asked else rows)
 
 
 def _space_filling(
-    plan: Plan, number: int, domain: Domain | None, pending: Sequence[Tensor]
+    plan: Plan, situation: Situation, domain: Domain | None, pending: Sequence[Tensor]
 ) -> Float[Tensor, "m d"]:
     """The next settings of a scrambled Sobol sequence, which finds a small region that works sooner than
     independent draws do; in a small space without repetitions, as long as there are other settings."""
-    settings = _sequence(plan, (number + 1) * plan.size + _SPARE, domain)
+    number, who = situation.number, _who(plan, situation)
+    settings = _sequence(plan, (number + 1) * plan.size + _SPARE, domain, who)
     first = number * plan.size
     if len(settings) < first + plan.size:  # hardly anything is feasible
-        source, rule = generator("askwise study", plan.seed, number), parse("random")
+        source, rule = generator("askwise study", plan.seed, number, *who), parse("random")
         nothing, prior = no_answers(plan.space.d), kernel("matern52")
         return next_query(nothing, rule, prior, plan.size, source, domain=domain).points
     for start in range(first, len(settings) - plan.size + 1):
@@ -225,9 +377,11 @@ def _space_filling(
     return query if len(query) == plan.size else settings[first : first + plan.size]
 
 
-def _sequence(plan: Plan, count: int, domain: Domain | None) -> Float[Tensor, "k d"]:
+def _sequence(
+    plan: Plan, count: int, domain: Domain | None, who: tuple[str, ...] = ()
+) -> Float[Tensor, "k d"]:
     """The first ``count`` feasible settings of the Sobol sequence; fewer if hardly any is feasible."""
-    seed = generator("askwise study", plan.seed, "start").initial_seed() % 2**31
+    seed = generator("askwise study", plan.seed, "start", *who).initial_seed() % 2**31
     sobol = torch.quasirandom.SobolEngine(plan.space.d, scramble=True, seed=seed)
     sobol.fast_forward(1)  # the first point, and only that, depends on torch's default dtype
     found = torch.empty(0, plan.space.d, dtype=torch.float64)

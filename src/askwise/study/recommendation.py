@@ -1,6 +1,6 @@
 """Which setting to use, how much one more answer is expected to improve it, and when to stop."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +9,16 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief, infer, paths
+from askwise.model import Belief, Data, infer, paths
 from askwise.numerics import generator, ndtr, one_thread, success_probability
 from askwise.search import Search
 from askwise.space import Domain
+from askwise.study.answers import Answer
 from askwise.study.checks import Check
 from askwise.study.plan import Plan
 
+Answering = Callable[[Tensor, Answer], Data]
+"""Rows of an answer to a query [m, d]."""
 _CROWD = 256  # settings spread over the space that the best one is compared with
 _RIVALS, _DRAWS = 1024, 256  # settings among which draws of f have their best, and number of draws
 UNTRUSTED = "Until that is explained, probabilities are not to be trusted."
@@ -70,9 +73,14 @@ def best(belief: Belief, plan: Plan, domain: Domain | None, reference: Tensor | 
 
 @one_thread()
 def outlook(
-    belief: Belief, plan: Plan, kernel: Kernel, domain: Domain | None, query: Float[Tensor, "m d"]
+    belief: Belief,
+    plan: Plan,
+    kernel: Kernel,
+    domain: Domain | None,
+    query: Float[Tensor, "m d"],
+    answered: Answering,
 ) -> Outlook:
-    """What is left to gain, by this query and in total."""
+    """What is left to gain, by this query and in total; ``answered`` makes rows of its answers."""
     search = _search(belief, plan, domain)
     point = plan.kind.champion(search, belief)
     source = generator("askwise study", plan.seed, "outlook")
@@ -82,18 +90,20 @@ def outlook(
     rate = ndtr(top) - ndtr(here)
     if plan.kind.compares:  # a tie counts for both
         rate = (ndtr(top - here - margin) + ndtr(top - here + margin)) / 2
-    gain = _expected_gain(belief, plan, kernel, search, torch.cat([point, query]))
+    gain = _expected_gain(belief, plan, kernel, search, torch.cat([point, query]), answered)
     return Outlook(gain, float((top - here).mean()), float(rate.mean()))
 
 
-def _expected_gain(belief: Belief, plan: Plan, kernel: Kernel, search: Search, points: Tensor) -> float:
+def _expected_gain(
+    belief: Belief, plan: Plan, kernel: Kernel, search: Search, points: Tensor, answered: Answering
+) -> float:
     """Expected rise of the highest mean, now at the first point, by a query about the others."""
     point, query = points[:1], points[1:]
     now, expected = float(belief.mean(point)), 0.0
     source = generator("askwise study", plan.seed, "answers")
-    for chance, answer in plan.kind.chances(belief, query, source):
-        data = belief.data + answer.rows(query[None], [answer])
-        later = infer(data.with_margin(belief.data.margin), kernel, warm=belief)
+    for chance, answer in plan.kind.chances(belief, query, source, plan.people.threshold):
+        data = belief.data + answered(query, answer)
+        later = infer(data.with_margin(belief.data.margin), kernel, warm=belief).like(belief)
         found = search.champion(later)
         expected += chance * float(later.mean(torch.cat([found, point])).max())
     return max(0.0, expected - now)

@@ -30,11 +30,13 @@ class Answered:
 
     options: tuple[Setting, ...] = field(compare=False)
     answer: Answer = field(compare=False)
+    participant: str | None = field(default=None, compare=False)
     identity: str = ""
 
     def __post_init__(self) -> None:
         """Identify it by its JSON, in which 1 is not true."""
-        object.__setattr__(self, "identity", as_text([self.options, self.answer.to_json()]))
+        parts = [self.options, self.answer.to_json(), self.participant]
+        object.__setattr__(self, "identity", as_text(parts))
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Entry:
     def answered(self) -> Answered:
         """The answer with what it is about."""
         assert self.answer is not None
-        return Answered(self.options, self.answer)
+        return Answered(self.options, self.answer, self.participant)
 
 
 @dataclass
@@ -127,6 +129,11 @@ class State:
         """The state if this question were answered so."""
         changed = replace(self.entries[question], status="answered", answer=answer)
         return State({**self.entries, question: changed}, self.last)
+
+    def of_participant(self, participant: str | None) -> "State":
+        """The state of one person's questions."""
+        theirs = {number: entry for number, entry in self.entries.items() if entry.participant == participant}
+        return State(theirs, self.last)
 
     def having(self, status: EntryStatus) -> list[Entry]:
         """Questions of this status, by number."""

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpytorch.kernels import Kernel
+from torch import Tensor
 
 from askwise.errors import Conflict, NotFound, Refused
-from askwise.model import Belief
+from askwise.model import Belief, Data
 from askwise.rules import Rule
 from askwise.space import Setting, Space
 from askwise.storage import Draft, backup, open_record
@@ -23,6 +24,7 @@ from askwise.study.ledger import Ledger
 from askwise.study.plan import Plan
 from askwise.study.prefetch import Prefetch
 from askwise.study.questions import Model, Replayed, Situation, next_question, replayed
+from askwise.study.raters import Raters
 from askwise.study.recommendation import Best, best, hint, outlook
 from askwise.study.state import Answered, Entry, EntryStatus, State, as_text
 
@@ -76,6 +78,12 @@ class Study:
     ``initial``: number of space-filling questions before the first model; yes/no studies ask more of them
     until there are a yes and a no.  ``expires``: seconds after which a pending question may be asked again.
     ``repeats``: share of questions that are earlier ones asked again, to see whether the answers agree.
+    ``participants``: ``"shared"`` (one taste of all), ``"separate"`` (each has a model of their own) or
+    ``"population"`` (each has a taste that has something in common with all).  ``aim``: whose best setting
+    the questions of a population study look for, ``"person"`` or ``"population"``.
+    ``lapses``: share of answers that are given without looking; ``"learned"`` by default, 0 for none.
+    ``guess``: share of yes answers where nothing is perceived, 1/m in a task with m alternatives.
+    ``noise``: ``"constant"``, or ``"setting"`` if answers are noisier at some settings than at others.
     ``prefetch``: while an answer is awaited, compute the next query for each likely answer.
     Equal seeds and answers give equal questions, in one process or in many.
 
@@ -101,10 +109,16 @@ class Study:
         initial: int | None = None,
         expires: float | int | None = None,
         repeats: float = 0.0,
+        participants: str | None = None,
+        aim: str | None = None,
+        lapses: float | str | None = None,
+        guess: float = 0.0,
+        noise: str | None = None,
         prefetch: bool = False,
     ) -> None:
         """Start, or go on with what is stored."""
-        plan = Plan.checked(space, feedback, rule, size, seed, kernel, initial, expires, repeats)
+        people = {"participants": participants, "aim": aim, "lapses": lapses, "guess": guess, "noise": noise}
+        plan = Plan.checked(space, feedback, rule, size, seed, kernel, initial, expires, repeats, **people)
         self._begin(plan, storage, name, prefetch)
 
     @classmethod
@@ -125,6 +139,8 @@ class Study:
         storage = os.fspath(place) if isinstance(place, os.PathLike) else place
         settings = None if plan is None else _settings(plan, storage)
         record = open_record(storage, name, settings)
+        if plan is not None and settings and record.settings != settings:
+            settings = plan.written_like(record.settings)
         if settings is not None and record.settings != settings:
             record.close()
             stored = record.settings
@@ -169,16 +185,18 @@ class Study:
         ranking: Sequence[int] | None = None,
         winner: int | None = None,
         pairs: Sequence[tuple[int, int]] | None = None,
+        worst: int | None = None,
         seconds: float | int | None = None,
     ) -> None:
         """Record an answer.
 
         Yes/no: True or False.  Duel: the index of the preferred option.  Batch: ``winner``, ``ranking``
-        (best first; the first few are enough) or ``pairs`` (better first).  None: "can't decide", which
-        informs the model as well.  ``seconds``: response time.  The same answer again changes nothing;
-        another one is refused, see :meth:`amend`.
+        (best first; the first few are enough), ``pairs`` (better first) or, of three or more, ``worst``.
+        None: "can't decide", which informs the model as well.  ``seconds``: response time.  The same answer
+        again changes nothing; another one is refused, see :meth:`amend`.
         """
-        read = self.plan.kind.read(self.size, answer, ranking=ranking, winner=winner, pairs=pairs)
+        told = {"ranking": ranking, "winner": winner, "pairs": pairs, "worst": worst}
+        read = self.plan.kind.read(self.size, answer, **told)
         body = {"answer": read.to_json(), "seconds": validation.checked_time(seconds)}
         self._change("answered", question, body, read)
 
@@ -194,10 +212,12 @@ class Study:
         ranking: Sequence[int] | None = None,
         winner: int | None = None,
         pairs: Sequence[tuple[int, int]] | None = None,
+        worst: int | None = None,
         reason: str | None = None,
     ) -> None:
         """Replace an answer, a skip or a void; what was there before stays in the record."""
-        read = self.plan.kind.read(self.size, answer, ranking=ranking, winner=winner, pairs=pairs)
+        told = {"ranking": ranking, "winner": winner, "pairs": pairs, "worst": worst}
+        read = self.plan.kind.read(self.size, answer, **told)
         body = {"answer": read.to_json(), "reason": validation.checked_reason(reason)}
         self._change("amended", question, body, read)
 
@@ -217,6 +237,7 @@ class Study:
         ranking: Sequence[int] | None = None,
         winner: int | None = None,
         pairs: Sequence[tuple[int, int]] | None = None,
+        worst: int | None = None,
         participant: str | None = None,
         seconds: float | int | None = None,
         key: str | None = None,
@@ -226,7 +247,7 @@ class Study:
         ``key``: with the same key it is recorded once, however often this is called.  So after an error that
         leaves open whether it was recorded, the same call again is safe.
         """
-        told = {"answer": answer, "ranking": ranking, "winner": winner, "pairs": pairs}
+        told = {"answer": answer, "ranking": ranking, "winner": winner, "pairs": pairs, "worst": worst}
         given = {"options": options, "participant": participant, "seconds": seconds}
         return self.record_all([given | told], key)[0]
 
@@ -260,25 +281,43 @@ class Study:
             self._ledger.catch_up()
             return key in self._ledger.state.keys
 
-    def best(self, context: Setting | None = None, reference: Setting | None = None) -> Best:
-        """The setting most likely to be best, given all answers, and how likely it beats a reference."""
+    def best(
+        self,
+        context: Setting | None = None,
+        reference: Setting | None = None,
+        participant: str | None = None,
+    ) -> Best:
+        """The setting most likely to be best, given all answers, and how likely it beats a reference.
+
+        ``participant``: for whom, where people differ; of a population study, by default for all.
+        """
         given = validation.checked_context(self.space, context)
         rival = None if reference is None else validation.checked_reference(self.space, reference, given)
-        return best(self.belief(), self.plan, self.space.domain(given), rival)
+        return best(self.belief(participant), self.plan, self.space.domain(given), rival)
 
-    def status(self, context: Setting | None = None) -> Status:
-        """The number of answers, the expected gain of one more, and whether to go on."""
+    def status(self, context: Setting | None = None, participant: str | None = None) -> Status:
+        """The number of answers, the expected gain of one more, and whether to go on.
+
+        ``participant``: of whom, where people differ.
+        """
         given = validation.checked_context(self.space, context)
         with self._lock:
             self._ledger.catch_up()
             state = State(dict(self._ledger.state.entries), self._ledger.state.last)
+        if self.plan.people.participants == "separate":
+            participant = self._one_of(participant)
+            state = state.of_participant(participant)
         counts = {status: state.count(status) for status in ("skipped", "voided", "open", "expired")}
-        situation = Situation.of(state, given)
-        answers, belief, look = situation.answers, self._belief(situation.answers), None
+        situation = Situation.of(state, given, self.plan.people, participant)
+        answers, belief, look = situation.answers, self._belief(situation.answers, participant), None
         if belief is not None:
             query, (_, prior) = self.model.points(self._options(situation)[0]), self.model.prepared(answers)
-            look = outlook(belief, self.plan, prior, self.space.domain(given), query)
-        found = checks(self.plan, state.having("answered"), belief)
+
+            def answered(points: Tensor, answer: Answer) -> Data:
+                return self.model.answered(answers, points, answer, participant)
+
+            look = outlook(belief, self.plan, prior, self.space.domain(given), query, answered)
+        found = self._checks(state.having("answered"), belief)
         return Status(
             answers=len(answers),
             undecided=sum(isinstance(one.answer, Tie) for one in answers),
@@ -300,14 +339,55 @@ class Study:
         with self._lock:
             self._ledger.catch_up()
             answered = self._ledger.state.having("answered")
-        return checks(self.plan, answered, self._belief(tuple(entry.answered for entry in answered)))
+        if self.plan.people.participants == "separate":
+            return [check for check in checks(self.plan, answered, None) if check.name != "model"]
+        return self._checks(answered, self._belief(tuple(entry.answered for entry in answered)))
 
-    def belief(self) -> Belief:
-        """Posterior of f given all answers, over the unit cube (``space.unit`` maps settings to it)."""
+    def _checks(self, answered: Sequence[Entry], belief: Belief | None) -> list[Check]:
+        several = len({entry.participant for entry in answered}) > 1 and not self.plan.people.differ
+        answers = tuple(entry.answered for entry in answered)
+        by_rater = self.model.by_rater(answers) if several and belief is not None else None
+        return checks(self.plan, answered, belief, by_rater)
+
+    def belief(self, participant: str | None = None) -> Belief:
+        """Posterior of f given all answers, over the unit cube (``space.unit`` maps settings to it).
+
+        ``participant``: about whose utility, where people differ; of a population study, by default about
+        what all have in common.
+        """
+        validation.check_participant(participant)
         with self._lock:
             self._ledger.catch_up()
-            answers = Situation.of(self._ledger.state).answers
-        return self.model.belief(answers)
+            if self.plan.people.participants == "separate":
+                participant = self._one_of(participant)
+            answers = Situation.of(self._ledger.state, None, self.plan.people, participant).answers
+        return self.model.belief(answers, participant)
+
+    def participants(self) -> list[str | None]:
+        """Everybody who has answered, in the order of their first answers."""
+        with self._lock:
+            self._ledger.catch_up()
+            return list(dict.fromkeys(entry.participant for entry in self._ledger.state.having("answered")))
+
+    def raters(self, participant: str | None = None) -> Raters:
+        """What is learned of the people: lapses, noise, and how much they differ, with intervals of 95%."""
+        with self._lock:
+            self._ledger.catch_up()
+            if self.plan.people.participants == "separate":
+                participant = self._one_of(participant)
+            answers = Situation.of(self._ledger.state, None, self.plan.people, participant).answers
+        return self.model.raters(answers)
+
+    def _one_of(self, participant: str | None) -> str | None:
+        """The participant; the only one if none is named."""
+        known = self.participants()
+        if participant is not None or known in ([], [None]):
+            return participant
+        if len(known) > 1:
+            names = ", ".join(map(repr, known))
+            expected = "be named in a study of separate people"
+            raise Refused("participant", expected, "none", f"Choose one of {names}.")
+        return known[0]
 
     def count(self, status: EntryStatus = "answered") -> int:
         """Number of questions of this status; does not read the record, as every other method does."""
@@ -390,7 +470,9 @@ class Study:
         if context is not None and self.space.constraints:
             self.plan.check_enough(context)
         number, seen = len(self._ledger.state.entries), self._ledger.state.last
-        options, order = self._options(Situation.of(self._ledger.state, context))
+        options, order = self._options(
+            Situation.of(self._ledger.state, context, self.plan.people, participant)
+        )
         asked = {"options": options, "order": order, "participant": participant}
         while number == len(self._ledger.state.entries):
             if self._ledger.add("asked", number, asked | {"context": context, "seen": seen}):
@@ -412,17 +494,19 @@ class Study:
 
     # queries
 
-    def _belief(self, answers: tuple[Answered, ...]) -> Belief | None:
+    def _belief(self, answers: tuple[Answered, ...], participant: str | None = None) -> Belief | None:
         """The posterior once there is a model; None before."""
         ready = len(answers) >= self.plan.initial and self.model.is_ready(answers)
-        return self.model.belief(answers) if ready else None
+        return self.model.belief(answers, participant) if ready else None
 
     def _look_ahead(self, entry: Entry) -> None:
         if self._prefetch is None:
             return
-        likely = self.plan.kind.likely_answers(self.size)
+        before = self._ledger.state.having("answered")
+        likely = self.plan.kind.likely_answers(self.size, before[-1].answer if before else None)
         coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
-        self._prefetch.expect(Situation.of(state, entry.context) for state in coming)
+        people, who = self.plan.people, entry.participant
+        self._prefetch.expect(Situation.of(state, entry.context, people, who) for state in coming)
 
 
 def _shown(entry: Entry) -> Question:

@@ -13,4 +13,5 @@ from askwise.study.answers.pairs import Pairs as Pairs
 from askwise.study.answers.preference import Preference as Preference
 from askwise.study.answers.ranking import Ranking as Ranking
 from askwise.study.answers.tie import Tie as Tie
+from askwise.study.answers.worst import Worst as Worst
 from askwise.study.answers.yes_no import YesNo as YesNo

@@ -3,7 +3,7 @@
 import json
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count, islice, product
 from string import ascii_uppercase
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from torch import Tensor as Tensor
 
     from askwise.model import Data as Data
+    from askwise.model import Threshold as Threshold
 else:  # only rows need torch, which takes seconds to import
-    Data = Tensor = Any
+    Data = Tensor = Threshold = Any
 
 KINDS: "dict[str, type[Answer]]" = {}
 """Every kind of answer by its key in the record."""
@@ -51,19 +52,28 @@ class Answer(ABC):
         """The answer that a text stands for, if it is of this kind; ``names`` are those of the options."""
 
     @classmethod
-    def rows(cls, points: Tensor, answers: Sequence[Any]) -> Data:
+    def rows(cls, points: Tensor, answers: Sequence[Any], threshold: Threshold = "best") -> Data:
         """Rows for inference, of answers of one :attr:`shape` to questions about ``points`` [n, m, d]."""
         from askwise.model import Data
 
-        return cls._rows(Data, points, answers)
+        return cls._rows(Data, points, answers, threshold)
 
     @staticmethod
     @abstractmethod
-    def _rows(data: type[Data], points: Tensor, answers: Sequence[Any]) -> Data: ...
+    def _rows(data: type[Data], points: Tensor, answers: Sequence[Any], threshold: Threshold) -> Data: ...
 
     @abstractmethod
     def text(self, names: Sequence[str]) -> str:
         """As it is typed."""
+
+    @abstractmethod
+    def in_words(self, names: Sequence[str]) -> str:
+        """What it says, and of which options it says nothing, to be read back to the person."""
+
+    @property
+    def compound(self) -> bool:
+        """Whether it takes more than one key, so that it may not say what the person meant."""
+        return False
 
     @abstractmethod
     def outcomes(self, names: Sequence[str]) -> list[str]:
@@ -102,6 +112,16 @@ def labels(size: int) -> list[str]:
     """The letters of options: A, B, ... Z, AA, AB, ..."""
     names = ("".join(letters) for length in count(1) for letters in product(ascii_uppercase, repeat=length))
     return list(islice(names, size))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a sentence.
+
+    >>> listed(["A", "B", "D"])
+    'A, B and D'
+    """
+    *some, last = names
+    return f"{', '.join(some)} and {last}" if some else last
 
 
 def whole(value: object) -> int | None:

@@ -1,10 +1,11 @@
 """Some comparisons of two among many."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from askwise.errors import Refused
-from askwise.study.answers.base import Answer, Data, Tensor, Verdict, indices, labels
+from askwise.study.answers.base import Answer, Data, Tensor, Threshold, Verdict, indices, labels
 
 
 @dataclass(frozen=True)
@@ -29,26 +30,48 @@ class Pairs(Answer):
 
     @classmethod
     def typed(cls, text: str, names: Sequence[str]) -> "Pairs | None":
-        """``A>B;C>B``, better first."""
+        """``pairs A>B, C>B``, better first; without the word if semicolons are between them.
+
+        ``A>B`` alone is a ranking, in which both are above all others.
+        """
+        word, _, rest = text.partition(" ")
+        if word.lower() == cls.key:
+            return cls.listed(rest, names)
+        return cls.listed(text, names) if ";" in text else None
+
+    @classmethod
+    def listed(cls, text: str, names: Sequence[str]) -> "Pairs":
+        """``A>B, C>B``, better first, with commas or semicolons between."""
         pairs = []
-        for part in text.split(";"):
+        for part in re.split("[;,]", text):
             sides = [side.strip().upper() for side in part.split(">")]
             if len(sides) != 2 or not all(side in names for side in sides):
-                expected = f"be like {names[0]}>{names[1]}, better first, with semicolons between"
+                expected = f"be like {names[0]}>{names[1]}, better first, with commas between"
                 advice = f"Options are {names[0]} to {names[-1]}."
                 raise Refused("pairs", expected, repr(part.strip()), advice)
             pairs.append([names.index(side) for side in sides])
         return cls.given(pairs, len(names), "Name each pair once.")
 
     @staticmethod
-    def _rows(data: type[Data], points: Tensor, answers: "Sequence[Pairs]") -> Data:
+    def _rows(data: type[Data], points: Tensor, answers: "Sequence[Pairs]", threshold: Threshold) -> Data:
         question = [[number] for number, answer in enumerate(answers) for _ in answer.pairs]
         pairs = [list(pair) for answer in answers for pair in answer.pairs]
-        return data.duels(points[question, pairs], [1] * len(pairs))
+        made = data.duels(points[question, pairs], [1] * len(pairs))
+        return made.together(made.first.new_tensor(question)[:, 0])
 
     def text(self, names: Sequence[str]) -> str:
         """Pair by pair."""
-        return ";".join(f"{names[better]}>{names[worse]}" for better, worse in self.pairs)
+        return f"pairs {', '.join(f'{names[better]}>{names[worse]}' for better, worse in self.pairs)}"
+
+    def in_words(self, names: Sequence[str]) -> str:
+        """Pair by pair."""
+        said = ", ".join(f"{names[better]} better than {names[worse]}" for better, worse in self.pairs)
+        return f"{said}; nothing else said"
+
+    @property
+    def compound(self) -> bool:
+        """At least two options, and which is better."""
+        return True
 
     def outcomes(self, names: Sequence[str]) -> list[str]:
         """The options that each one beats."""
@@ -63,7 +86,7 @@ class Pairs(Answer):
         names = labels(len(outcomes))
         beaten = [outcome.removeprefix("beats ").split() for outcome in outcomes]
         pairs = [f"{name}>{worse}" for name, those in zip(names, beaten, strict=True) for worse in those]
-        return cls.typed(";".join(pairs), names)
+        return cls.listed(";".join(pairs), names)
 
     def verdicts(self, size: int) -> list[Verdict]:
         """Good is what won and never lost."""

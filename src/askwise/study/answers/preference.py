@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askwise.errors import Refused
-from askwise.study.answers.base import Answer, Data, Tensor, Verdict, whole
+from askwise.study.answers.base import Answer, Data, Tensor, Threshold, Verdict, whole
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,18 @@ class Preference(Answer):
         return cls(names.index(text.upper())) if text.upper() in names else None
 
     @staticmethod
-    def _rows(data: type[Data], points: Tensor, answers: "Sequence[Preference]") -> Data:
+    def _rows(
+        data: type[Data], points: Tensor, answers: "Sequence[Preference]", threshold: Threshold
+    ) -> Data:
         return data.duels(points, [1 - answer.prefers for answer in answers])
 
     def text(self, names: Sequence[str]) -> str:
         """The preferred option."""
         return names[self.prefers]
+
+    def in_words(self, names: Sequence[str]) -> str:
+        """The preferred option."""
+        return f"{names[self.prefers]} preferred"
 
     def outcomes(self, names: Sequence[str]) -> list[str]:
         """Better and worse."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askwise.errors import Refused
-from askwise.study.answers.base import Answer, Data, Tensor, Verdict, indices, whole
+from askwise.study.answers.base import Answer, Data, Tensor, Threshold, Verdict, indices, listed, whole
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,20 @@ class Ranking(Answer):
 
     @classmethod
     def typed(cls, text: str, names: Sequence[str]) -> "Ranking | None":
-        """One name, or several with commas or > between them."""
+        """One name, or several with either > or commas between them."""
         parts = [part.strip().upper() for part in re.split("[>,]", text)]
         if not all(part in names for part in parts):
             return None
+        if ">" in text and "," in text:  # A>B,C>D would be a ranking to some and two pairs to others
+            advice = f"Write {'>'.join(parts)} for a ranking, or `pairs {text}` for pairs."
+            raise Refused("ranking", "have either > or commas between options", repr(text), advice)
         if len(set(parts)) < len(parts):
             raise Refused("answer", "name each option once at most", repr(text), "Leave one out.")
         return cls.given([names.index(part) for part in parts], len(names), "")
 
     @staticmethod
-    def _rows(data: type[Data], points: Tensor, answers: "Sequence[Ranking]") -> Data:
-        return data.rankings(points, [list(answer.ranking) for answer in answers])
+    def _rows(data: type[Data], points: Tensor, answers: "Sequence[Ranking]", threshold: Threshold) -> Data:
+        return data.rankings(points, [list(answer.ranking) for answer in answers], threshold=threshold)
 
     @property
     def shape(self) -> object:
@@ -55,6 +58,19 @@ class Ranking(Answer):
     def text(self, names: Sequence[str]) -> str:
         """Best first."""
         return ">".join(names[place] for place in self.ranking)
+
+    def in_words(self, names: Sequence[str]) -> str:
+        """The best in order, and the others, which are below them."""
+        first, *next_ = (names[place] for place in self.ranking)
+        others = [name for place, name in enumerate(names) if place not in self.ranking]
+        below = {1: "it", 2: "both"}.get(len(self.ranking), "these")
+        rest = f"{others[0]} last" if len(others) == 1 else f"{listed(others)} below {below}"
+        return f"{', then '.join([f'{first} best', *next_])}; {rest}"
+
+    @property
+    def compound(self) -> bool:
+        """A winner is one key."""
+        return len(self.ranking) > 1
 
     def outcomes(self, names: Sequence[str]) -> list[str]:
         """The place of each option that has one."""

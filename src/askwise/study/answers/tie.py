@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from askwise.study.answers.base import Answer, Data, Tensor, Verdict
+from askwise.study.answers.base import Answer, Data, Tensor, Threshold, Verdict, listed
 
 _WORDS = ("tie", "can't-decide", "can't decide", "cant-decide")
 
@@ -27,12 +27,16 @@ class Tie(Answer):
         return cls() if text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'") in _WORDS else None
 
     @staticmethod
-    def _rows(data: type[Data], points: Tensor, answers: "Sequence[Tie]") -> Data:
-        return data.ties(points)
+    def _rows(data: type[Data], points: Tensor, answers: "Sequence[Tie]", threshold: Threshold) -> Data:
+        return data.ties(points, threshold=threshold)
 
     def text(self, names: Sequence[str]) -> str:
         """Tie."""
         return "tie"
+
+    def in_words(self, names: Sequence[str]) -> str:
+        """Can't decide, and between which."""
+        return f"can't decide between {listed(names)}" if len(names) > 1 else "can't decide"
 
     def outcomes(self, names: Sequence[str]) -> list[str]:
         """A tie of all."""

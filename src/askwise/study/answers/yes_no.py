@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from askwise.errors import Refused
-from askwise.study.answers.base import Answer, Data, Tensor, Verdict, is_truth, whole
+from askwise.study.answers.base import Answer, Data, Tensor, Threshold, Verdict, is_truth, whole
 
 _YES, _NO = ("yes", "y", "true"), ("no", "n", "false")
 
@@ -31,12 +31,16 @@ class YesNo(Answer):
         return cls(text.lower() in _YES) if text.lower() in _YES + _NO else None
 
     @staticmethod
-    def _rows(data: type[Data], points: Tensor, answers: "Sequence[YesNo]") -> Data:
+    def _rows(data: type[Data], points: Tensor, answers: "Sequence[YesNo]", threshold: Threshold) -> Data:
         return data.binary(points[:, 0], [int(answer.yes) for answer in answers])
 
     def text(self, names: Sequence[str]) -> str:
         """Yes or no."""
         return "yes" if self.yes else "no"
+
+    def in_words(self, names: Sequence[str]) -> str:
+        """Yes or no."""
+        return self.text(names)
 
     def outcomes(self, names: Sequence[str]) -> list[str]:
         """Yes or no."""
