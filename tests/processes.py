@@ -5,7 +5,8 @@ import signal
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,22 @@ def place(request, tmp_path):
     else:
         with postgres.fresh_schema() as address:
             yield address
+
+
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """Fail what hangs."""
+
+    def late(*_: object) -> None:
+        raise AssertionError(f"still running after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def forked(work: Callable[[], object], log: Path) -> int:

@@ -3,11 +3,9 @@
 import json
 import random
 import re
-import signal
 import sqlite3
 import traceback
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ import torch
 from typer.testing import CliRunner
 
 from askwise.cli import main
+from processes import within
 
 FEW_CALLS, CALLS = 100, 20_000
 FEW_FILES, FILES = 60, 5_000
@@ -71,22 +70,6 @@ TEXTS = [
     *("duel", "binary", "batch", "1e400", "--", "[bold]x[/bold]", ":smile:", "%s%n", "{gain}"),
     *("os", "nothing.at.all"),
 ]  # fmt: skip
-
-
-@contextmanager
-def within(seconds: int) -> Iterator[None]:
-    """Fail what hangs."""
-
-    def late(*_: object) -> None:
-        raise AssertionError(f"still running after {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def recorded() -> list:

@@ -100,13 +100,16 @@ def _files(file: Path) -> list[Path]:
 
 
 def _rows(connection: sqlite3.Connection, table: str) -> Iterator[Sequence[Any]]:
-    """The rows of a table that can be read, in whatever order its pages have them."""
-    last, skipped = -1, 0
+    """The rows of a table that can be read, each once, in whatever order its pages have them."""
+    last, skipped, seen = -1, 0, set[int]()
     while skipped < _SKIPPED:
         query = f"SELECT rowid, * FROM {table} NOT INDEXED WHERE rowid > ? ORDER BY rowid"
         try:
             for number, *row in connection.execute(query, (last,)):
-                last, skipped = number, 0
+                if number in seen:  # a page that is in the place of another leads back to earlier rows
+                    continue
+                seen.add(number)
+                last, skipped = max(last, number), 0
                 yield row
             return
         except (sqlite3.Error, OverflowError, UnicodeDecodeError):
