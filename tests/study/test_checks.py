@@ -343,6 +343,69 @@ def test_answers_faster_than_anybody_chooses_are_flagged():
     assert speed(YESNO, [entry(0, YesNo(True), (0.5,), seconds=0.01)] * 30) is None  # perhaps a machine
 
 
+# several participants
+
+
+def of(participant: str | None, entries: list[Entry]) -> list[Entry]:
+    return [replace(one, participant=participant) for one in entries]
+
+
+def test_somebody_who_always_takes_the_first_is_found_among_others_and_named():
+    others = [*of("bo", duels(*[0, 1] * 20)), *of("cy", duels(*[1, 0] * 20))]
+    found = sides(DUEL, [*others, *of("ada", duels(*[0] * 15))])
+    assert found == Check(
+        "sides",
+        True,
+        "Participant ada: in the order shown, options were chosen 15 and 0 times; it is random.",
+    )
+    unnamed = sides(DUEL, [*others, *of(None, duels(*[0] * 15))])
+    assert unnamed.detail.startswith("Without a name: in the order shown, options were chosen 15 and 0")
+    assert not sides(DUEL, others).flagged
+    assert sides(DUEL, others).detail.startswith("In the order shown, options were chosen 40 and 40 times")
+
+
+def test_what_everybody_does_is_found_though_nobody_answers_often():
+    few = [one for person in range(10) for one in of(str(person), duels(*[0] * 3))]
+    assert sides(DUEL, few) == Check(
+        "sides", True, "In the order shown, options were chosen 30 and 0 times; it is random."
+    )
+
+
+def test_among_more_people_more_is_needed_so_that_false_alarms_do_not_add_up():
+    """The limit is 100 times the number of checks: each participant, and all together."""
+
+    def ratio_when_flagged(participants: int) -> float:
+        others = [one for k in range(1, participants) for one in of(str(k), duels(*[0, 1] * 30))]
+        count = next(n for n in range(60) if sides(DUEL, [*others, *of("ada", duels(*[0] * n))]).flagged)
+        before, after = (math.exp(place_ratio([n, 0])) for n in (count - 1, count))
+        checks = 1 if participants == 1 else participants + 1
+        assert before < 100 * checks <= after
+        return after
+
+    assert ratio_when_flagged(1) < ratio_when_flagged(4) < ratio_when_flagged(30)
+
+
+def test_repeats_and_times_are_those_of_each_participant():
+    plan = replace(DUEL, repeats=0.2)
+    good, careless = of("bo", repeated(plan, 12, 0)), of("ada", repeated(plan, 3, 6))
+    assert not repeats(plan, good + of("cy", repeated(plan, 12, 0))).flagged
+    found = repeats(plan, good + careless)
+    assert found.flagged
+    assert found.detail == (
+        "Participant ada: 3 of 9 questions that were asked twice got the same answer twice."
+    )
+    slow, fast = of("bo", duels(*[0] * 200, seconds=2.0)), of("ada", duels(*[0] * 20, seconds=0.1))
+    assert speed(DUEL, slow + fast) == Check(
+        "speed", True, "Participant ada: 20 of 20 answers took less than 0.3 s."
+    )
+    assert not speed(DUEL, slow + fast[:19]).flagged
+
+
+def test_a_long_name_is_shortened():
+    among = [*of("x" * 500, duels(*[0] * 15)), *of("bo", duels(0, 1))]
+    assert len(sides(DUEL, among).detail) < 150
+
+
 # what follows
 
 

@@ -4,18 +4,21 @@ A model explains any answers, those of a coin as well, and then names probabilit
 check weighs what an honest person would answer against what somebody answers who does not look.  For sides
 and repeats that is a likelihood ratio which is at most one in expectation for every honest person, whatever
 was answered before.  By Ville's inequality such a ratio ever reaches :math:`1 / \alpha` with a probability of
-at most :math:`\alpha`, however often one looks.  docs/answer-checks.md says how often good people are flagged
-and careless ones found.
+at most :math:`\alpha`, however often one looks.  With several participants, each is checked and all together,
+and the limit of a ratio is multiplied by the number of these checks: so their false alarms add up to
+:math:`\alpha` again, as long as nobody joins.  docs/answer-checks.md says how often good people are flagged and
+careless ones found.
 """
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 
+from askwise.errors import shortened
 from askwise.model import Belief, average_evidence, chance_evidence, held_out
 from askwise.numerics import one_thread
 from askwise.study.answers import Verdict
@@ -30,17 +33,21 @@ RATERS_LIMIT = 20.0  # likelihood ratio from which people are said to disagree
 COINS_LIMIT = 8.0  # how many times better than the model coin flips must explain the answers
 REPEATS_LIMIT = 20.0  # likelihood ratio from which repeated answers are flagged
 _AGREE = 0.9  # share of repeated questions, chosen for their clear answers, that honest people answer alike
+_LONGEST = 40  # characters of a participant's name
 _FAST, _TOO_MANY, _TIMED = 0.3, 0.2, 20  # seconds, share of answers below them, and answers needed
+
+
+Name = Literal["sides", "model", "repeats", "speed", "raters"]
 
 
 @dataclass(frozen=True)
 class Check:
     """A check of the answers; while one is flagged, no probability is to be trusted."""
 
-    name: Literal["sides", "model", "repeats", "speed", "raters"]
+    name: Name
     flagged: bool
     detail: str
-    """What was found, in a sentence with the numbers."""
+    """What was found, in a sentence with the numbers; of several participants, who is flagged."""
 
 
 def checks(
@@ -89,12 +96,20 @@ def sides(plan: Plan, answered: Sequence[Entry]) -> Check | None:
     """
     if not plan.kind.compares:
         return None
-    named = [_named(entry) for entry in answered if entry.seen is not None]
-    counts = Counter((verdict, places[0]) for verdict, places in named if len(places) == 1)
-    chosen, worst = ([counts[verdict, place] for place in range(plan.size)] for verdict in ("good", "bad"))
-    also = f", and named the worst {listed(map(str, worst))} times" if any(worst) else ""
-    detail = f"In the order shown, options were chosen {listed(map(str, chosen))} times{also}; it is random."
-    return Check("sides", place_ratio(chosen) + place_ratio(worst) >= math.log(SIDES_LIMIT), detail)
+
+    def weighed(some: Sequence[Entry]) -> tuple[float, str]:
+        named = [_named(entry) for entry in some if entry.seen is not None]
+        counts = Counter((verdict, places[0]) for verdict, places in named if len(places) == 1)
+        chosen, worst = (
+            [counts[verdict, place] for place in range(plan.size)] for verdict in ("good", "bad")
+        )
+        also = f", and named the worst {listed(map(str, worst))} times" if any(worst) else ""
+        detail = (
+            f"in the order shown, options were chosen {listed(map(str, chosen))} times{also}; it is random."
+        )
+        return place_ratio(chosen) + place_ratio(worst) - math.log(SIDES_LIMIT), detail
+
+    return _of_each("sides", answered, weighed)
 
 
 def place_ratio(counts: Sequence[int]) -> float:
@@ -138,16 +153,19 @@ def repeats(plan: Plan, answered: Sequence[Entry]) -> Check | None:
     """
     if not plan.repeats:
         return None
-    first: dict[tuple[str | None, str, Verdict], list[str]] = {}
-    alike = different = 0
-    for entry in answered:
-        verdict, chosen = _named_settings(entry)
-        before = first.setdefault((entry.participant, subject(entry.options), verdict), chosen)
-        if before is not chosen and is_repeat(plan, entry.id) and before and chosen:
-            alike, different = alike + (before == chosen), different + (before != chosen)
-    ratio = repeat_ratio(alike, different, max(2, plan.size))
-    detail = f"{alike} of {alike + different} questions that were asked twice got the same answer twice."
-    return Check("repeats", ratio >= math.log(REPEATS_LIMIT), detail)
+
+    def weighed(some: Sequence[Entry]) -> tuple[float, str]:
+        first: dict[tuple[str | None, str, Verdict], list[str]] = {}
+        alike = different = 0
+        for entry in some:
+            verdict, chosen = _named_settings(entry)
+            before = first.setdefault((entry.participant, subject(entry.options), verdict), chosen)
+            if before is not chosen and is_repeat(plan, entry.id) and before and chosen:
+                alike, different = alike + (before == chosen), different + (before != chosen)
+        detail = f"{alike} of {alike + different} questions that were asked twice got the same answer twice."
+        return repeat_ratio(alike, different, max(2, plan.size)) - math.log(REPEATS_LIMIT), detail
+
+    return _of_each("repeats", answered, weighed)
 
 
 def repeat_ratio(alike: int, different: int, ways: int) -> float:
@@ -163,12 +181,38 @@ def speed(plan: Plan, answered: Sequence[Entry]) -> Check | None:
     9:131), and nobody reads and compares settings in the rest of 0.3 s.  Only for studies that compare:
     yes/no questions may be answered by machines, which are that fast.
     """
-    times = [entry.seconds for entry in answered if entry.seconds is not None]
-    if not plan.kind.compares or not times:
+    if not plan.kind.compares or all(entry.seconds is None for entry in answered):
         return None
-    fast = sum(time < _FAST for time in times)
-    flagged = len(times) >= _TIMED and fast > _TOO_MANY * len(times)
-    return Check("speed", flagged, f"{fast} of {len(times)} answers took less than {_FAST} s.")
+
+    def weighed(some: Sequence[Entry]) -> tuple[float, str]:
+        times = [entry.seconds for entry in some if entry.seconds is not None]
+        fast = sum(time < _FAST for time in times)
+        flagged = len(times) >= _TIMED and fast > _TOO_MANY * len(times)
+        detail = f"{fast} of {len(times)} answers took less than {_FAST} s."
+        return math.inf if flagged else -math.inf, detail  # nobody is that fast: no chance to share
+
+    return _of_each("speed", answered, weighed)
+
+
+def _of_each(
+    name: Name, answered: Sequence[Entry], weighed: Callable[[Sequence[Entry]], tuple[float, str]]
+) -> Check:
+    """A check of all participants together and, if there are several, of each.
+
+    ``weighed``: by how much the log likelihood ratio exceeds its limit, and what was found.
+    """
+    people: dict[str | None, list[Entry]] = {}
+    for entry in answered:
+        people.setdefault(entry.participant, []).append(entry)
+    each = {} if len(people) < 2 else {who: weighed(some) for who, some in people.items()}
+    allowed, (excess, detail) = math.log(1 + len(each)), weighed(answered)
+    named = [f"{_called(who)}: {text}" for who, (over, text) in each.items() if over >= allowed]
+    pooled = detail[0].upper() + detail[1:]
+    return Check(name, bool(named) or excess >= allowed, " ".join(named) or pooled)
+
+
+def _called(participant: str | None) -> str:
+    return "Without a name" if participant is None else f"Participant {shortened(participant, _LONGEST)}"
 
 
 def _rows(plan: Plan, entry: Entry) -> int:
