@@ -82,3 +82,42 @@ def test_turns_are_taken_one_at_a_time_and_not_for_ever(monkeypatch):
     time.sleep(0.2)  # until the system has told the one who gave up
     with turns.turn("a study") as waited:
         assert not waited
+
+
+def test_one_who_waits_is_patient_as_long_as_others_get_on(monkeypatch):
+    monkeypatch.setattr(turns, "PATIENCE", 0.05)
+    asked = iter([True, True, False])
+    with turns.turn("a study"), turns.turn("a study", lambda: next(asked)) as waited:
+        assert waited
+    assert next(asked, None) is None
+    monkeypatch.setattr(turns, "LONGEST", 0.2)
+    began = time.monotonic()
+    with turns.turn("b study"), turns.turn("b study", lambda: True):
+        assert 0.2 <= time.monotonic() - began < 2
+
+
+def test_a_wait_that_fails_leaves_the_queue(monkeypatch):
+    monkeypatch.setattr(turns, "PATIENCE", 0.05)
+
+    def fails() -> bool:
+        raise OSError
+
+    with turns.turn("a study"), pytest.raises(OSError), turns.turn("a study", fails):  # noqa: PT011
+        pass
+    time.sleep(0.2)
+    with turns.turn("a study") as waited:
+        assert not waited
+
+
+def test_a_server_is_waited_for_as_long_as_others_get_on():
+    with postgres.fresh_schema() as place:
+        one, other = (Database(place) for _ in range(2))
+        asked = iter([True, True, False])
+        with (
+            one.advisory_lock("x", 0.05, 5, bool),
+            other.advisory_lock("x", 0.05, 5, lambda: next(asked)) as waited,
+        ):
+            assert waited
+        assert next(asked, None) is None
+        one.close()
+        other.close()

@@ -1,6 +1,7 @@
 """What one answer costs on its way from the key press to the next question."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -8,7 +9,9 @@ from sqlalchemy.engine import Engine
 
 import askwise as aw
 from askwise.cli.conversation import Telling
+from askwise.study import questions
 from askwise.study.questions import Model
+from askwise.study.shelf import Kept, Shelf
 
 
 @pytest.fixture
@@ -71,3 +74,52 @@ def test_a_study_that_is_out_of_date_decides_by_the_record(tmp_path):
     one.void(question.id)  # here it looked void already
     kinds = [event.kind for event in one._ledger.record.events()]
     assert kinds == ["asked", "answered", "voided", "amended", "voided", "amended", "voided"]
+
+
+def test_a_kernel_that_another_program_learned_is_read_and_questions_stay_the_same_to_the_bit(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    learned, fit = [], questions.fit
+    monkeypatch.setattr(questions, "fit", lambda *given, **more: learned.append(1) or fit(*given, **more))
+    space = aw.Space(u=aw.Real(0, 1), v=aw.Real(0, 1))
+    alone = aw.Study(space, initial=2)  # in memory, where nothing is shared
+    one = aw.Study(space, storage=tmp_path / "a.db", initial=2)
+    other = aw.Study.open(tmp_path / "a.db")
+    asked = [[], []]
+    for number in range(14):
+        answer = None if number == 5 else number % 2  # with a tie there is a margin to learn, too
+        for study, found in zip((alone, (one, other)[number % 2]), asked, strict=True):
+            question = study.ask()
+            found.append((question.options, question.order))
+            study.tell(question, answer)
+    assert asked[0] == asked[1]
+    assert len(learned) == 2 * 8  # once alone and once together, on the refit schedule
+    assert all(one.equal for one in other.replay())
+    assert len(learned) == 3 * 8  # a replay takes nothing for granted
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"[1]", b"\xff", b'{"key": "other"}'])
+def test_a_shelf_with_something_else_on_it_is_of_no_use_and_does_no_harm(tmp_path, monkeypatch, text):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    study = aw.Study(aw.Space(u=aw.Real(0, 1)), storage=tmp_path / "a.db", initial=1)
+    study.tell(study.ask(), 1)
+    study.ask()
+    (file,) = tmp_path.glob("*.learned")
+    assert file.stat().st_mode & 0o077 == 0  # nobody else can write to it
+    file.write_bytes(text)
+    other = aw.Study.open(tmp_path / "a.db")
+    other.tell(1, 0)
+    other.ask()
+    assert all(one.equal for one in other.replay())
+
+
+def test_a_shelf_of_another_user_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    plan = aw.Study(aw.Space(u=aw.Real(0, 1))).plan
+    shelf = Shelf(plan)
+    shelf.put((), Kept(0.5, {"length": [0.1]}))
+    assert shelf.get(()) == Kept(0.5, {"length": [0.1]})
+    assert Shelf(replace(plan, seed=1)).get(()) is None
+    monkeypatch.setattr("askwise.study.shelf._user", lambda: -1)
+    assert shelf.get(()) is None

@@ -10,7 +10,7 @@ is a tie.
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -177,6 +177,14 @@ def one_per_lane(kernel: Kernel, data: Data) -> Kernel:
         expected = f"have the data's lanes, {tuple(data.lanes)}, or none, in all its parts"
         advice = "Give every part that batch_shape, or none of them."
         raise Refused("kernel", expected, tuple(kernel.batch_shape), advice)
+    return copied
+
+
+def with_parameters(kernel: Kernel, raw: Mapping[str, Sequence[float]]) -> Kernel:
+    """A copy with these raw parameters: equal to a fitted kernel, if they are those of one."""
+    copied = copy.deepcopy(kernel).to(dtype=torch.float64).requires_grad_(False)
+    for name, part in copied.named_parameters():
+        part.data = torch.tensor(raw[name], dtype=torch.float64).reshape(part.shape)
     return copied
 
 

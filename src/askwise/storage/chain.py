@@ -37,6 +37,16 @@ def followed(rows: Iterable[Row], number: int, previous: str) -> Iterator[tuple[
         yield event, previous
 
 
+def last_of(rows: Iterable[Row], start: str) -> tuple[int, str] | None:
+    """Number and hash of the last row, if all are as they were written; bodies are not parsed."""
+    number = 0
+    for row in rows:
+        number, start = number + 1, _hash(start, *row[:3], repr(row[3]), row[4])
+        if (row[0], row[5]) != (number, start):
+            return None
+    return number, start
+
+
 def readable(row: Row) -> tuple[Event, str] | None:
     """The event of a row and its body as text, if it can be one."""
     try:

@@ -113,10 +113,19 @@ class Database:
         """Refuse a damaged file; large ones are checked in part."""
         if self.file is None or not self.exists():
             return
-        pragma = "integrity_check" if self.file.stat().st_size < _LARGE else "quick_check"
-        said = self.read(lambda connection: connection.exec_driver_sql(f"PRAGMA {pragma}").scalar())
+        pragma = _integrity(self.file)
+        said = self.read(lambda connection: connection.exec_driver_sql(pragma).scalar())
         if said != "ok":
             raise Damaged("storage", "be whole", f"{self.place} damaged ({said})", _RESTORE)
+
+    def read_anew(self, work: Callable[[sqlite3.Connection], bool]) -> bool:
+        """Whether the file is whole and the work, on a new connection that sees what is there, says so."""
+        file = self.present_file
+        with self._lock, suppress(sqlite3.Error, OSError):  # locked: the process must not fork meanwhile
+            if file is not None:
+                with closing(sqlite3.connect(f"{file.as_uri()}?mode=rw", uri=True)) as connection:
+                    return connection.execute(_integrity(file)).fetchone() == ("ok",) and work(connection)
+        return False
 
     def read(self, work: Callable[[sa.Connection], Result]) -> Result:
         """The result of the work on one snapshot of the database."""
@@ -127,10 +136,13 @@ class Database:
         return self._retried(work, "BEGIN IMMEDIATE")
 
     @contextmanager
-    def advisory_lock(self, name: str, patience: float) -> Iterator[bool]:
+    def advisory_lock(
+        self, name: str, patience: float, longest: float, others_get_on: Callable[[], bool]
+    ) -> Iterator[bool]:
         """Hold a lock of the server, if it comes in time; yields whether it had to wait.
 
-        The server gives it in the order of asking, and releases it when the connection ends.
+        The server gives it in the order of asking, and releases it when the connection ends.  Patience is
+        renewed as long as others get on.
         """
         key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
 
@@ -142,11 +154,13 @@ class Database:
             return self.read(lambda connection: connection.scalar(sa.select(function(key))))
 
         taken = call(sa.func.pg_try_advisory_lock)
-        waited = not taken
-        if waited:
+        waited, latest = not taken, time.monotonic() + longest
+        while not taken:
             with suppress(Busy):
                 self.read(wait)
                 taken = True
+            if not taken and (time.monotonic() > latest or not others_get_on()):
+                break
         try:
             yield waited
         finally:
@@ -219,6 +233,11 @@ class Database:
             return os.stat(self.file) if self.file else None
         except FileNotFoundError:
             return None
+
+
+def _integrity(file: Path) -> str:
+    """The statement that checks a file; large ones in part."""
+    return "PRAGMA integrity_check" if file.stat().st_size < _LARGE else "PRAGMA quick_check"
 
 
 class _Forks:

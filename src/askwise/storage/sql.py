@@ -2,8 +2,9 @@
 
 import json
 import shutil
+import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -13,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from askwise.errors import Damaged
 from askwise.storage import schema
-from askwise.storage.chain import damaged, followed, link, origin
+from askwise.storage.chain import damaged, followed, last_of, link, origin
 from askwise.storage.database import Database
 from askwise.storage.migrations import HEAD
 from askwise.storage.record import (
@@ -26,7 +27,7 @@ from askwise.storage.record import (
     once_of,
     repeated,
 )
-from askwise.storage.turns import PATIENCE, turn
+from askwise.storage.turns import LONGEST, PATIENCE, nobody_gets_on, turn
 
 _LITTLE = 100 * 2**20  # bytes of free disk
 _STUDIES = sa.table("studies", *map(sa.column, ("id", "name", "settings", "created", "hash")))
@@ -84,13 +85,13 @@ class SqlRecord(CheckedRecord):
         return [event for event, _ in found]
 
     @contextmanager
-    def turn(self) -> Iterator[bool]:
+    def turn(self, others_get_on: Callable[[], bool] = nobody_gets_on) -> Iterator[bool]:
         """Ask after those who came before; yields whether it had to wait, and the record may have grown."""
         if self._database.file is not None:
-            with turn(f"{self._database.file.resolve()} {self.name}") as waited:
+            with turn(f"{self._database.file.resolve()} {self.name}", others_get_on) as waited:
                 yield waited
             return
-        with self._database.advisory_lock(self._origin, PATIENCE) as waited:
+        with self._database.advisory_lock(self._origin, PATIENCE, LONGEST, others_get_on) as waited:
             yield waited
 
     def close(self) -> None:
@@ -156,9 +157,21 @@ class SqlRecord(CheckedRecord):
 
     def _check_again(self) -> None:
         """Read everything by a new connection, which sees what is in the file now."""
+        if self._database.read_anew(self._is_as_known):
+            return
         with closing(open_record(self._storage, self.name, None)) as again:
             again._last = self._last
             again.events()
+
+    def _is_as_known(self, connection: sqlite3.Connection) -> bool:
+        """Whether the file has what is known here; 7 times as fast as opening it, but says no reason."""
+        studies = connection.execute("SELECT name, settings FROM studies WHERE id = ?", (self._study,))
+        events = (
+            "SELECT number, kind, question, at, body, hash FROM events WHERE study_id = ? ORDER BY number"
+        )
+        rows = connection.execute(events, (self._study,)).fetchmany(self._last[0])
+        there = [origin(name, settings) for name, settings in studies]
+        return there == [self._origin] and last_of(rows, self._origin) == self._last
 
 
 def open_record(storage: str, name: str, settings: dict[str, Any] | None) -> SqlRecord:

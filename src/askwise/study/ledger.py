@@ -34,7 +34,8 @@ class Ledger:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait for others who are choosing a question, if the storage knows them; then theirs are known."""
-        with getattr(self.record, "turn", nullcontext)() as waited:
+        turn = getattr(self.record, "turn", None)
+        with nullcontext() if turn is None else turn(self.catch_up) as waited:
             if waited:
                 self.catch_up()
             yield

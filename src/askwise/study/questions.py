@@ -31,6 +31,7 @@ from askwise.model import (
     kernel,
     refit_count,
     with_fitted_margin,
+    with_parameters,
     with_rater_column,
 )
 from askwise.numerics import generator, one_thread
@@ -42,6 +43,7 @@ from askwise.study.people import SHARED, People
 from askwise.study.plan import Plan, no_answers
 from askwise.study.raters import Raters, raters
 from askwise.study.repeats import is_repeat, repeatable, surest
+from askwise.study.shelf import Kept, Shelf
 from askwise.study.state import Answered, State, as_text
 
 # number of answers that a pending query counts as; raised until the next query differs from it
@@ -91,9 +93,9 @@ class Model:
     do not wait for a refit, and no query depends on what this process computed before.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        """A model of the answers to a study with this plan."""
-        self.plan = plan
+    def __init__(self, plan: Plan, shelf: Shelf | None = None) -> None:
+        """A model of the answers to a study with this plan; kernels on the shelf are not learned again."""
+        self.plan, self._shelf = plan, shelf if isinstance(plan.kernel, str) else None
         self.data = functools.lru_cache(maxsize=8)(self._data)
         self.learned = functools.lru_cache(maxsize=1024)(self._learn)  # of hundreds of people, perhaps
         self._inferred = functools.lru_cache(maxsize=4)(self._infer)
@@ -167,12 +169,18 @@ class Model:
         prior = given if isinstance(given, Kernel) else self.plan.expected_kernel()
         data = self.data(answers)
         observer, learn = self._expected_people(data)
+        shelf = self._shelf if observer is None else None
+        if shelf is not None and (kept := shelf.get(answers)) is not None:
+            return Learned(with_parameters(prior, kept.parameters), kept.margin)
         data = data.with_margin(with_fitted_margin(_applied(observer, data), prior).margin)
         margin, fixed = data.margin.item(), isinstance(given, Kernel)
         if fixed and not learn:
             return Learned(prior, margin, observer)
         fitted = fit(data, prior, observer=observer, learn=learn, fixed=fixed)
         found = fitted.observer
+        if shelf is not None:
+            values = {name: part.flatten().tolist() for name, part in fitted.kernel.named_parameters()}
+            shelf.put(answers, Kept(margin, values))
         return Learned(fitted.kernel, margin, None if found is None else found.with_newcomer())
 
     def by_rater(self, answers: tuple[Answered, ...]) -> Belief:

@@ -26,6 +26,7 @@ from askwise.study.prefetch import Prefetch
 from askwise.study.questions import Model, Replayed, Situation, next_question, replayed
 from askwise.study.raters import Raters
 from askwise.study.recommendation import Best, best, hint, outlook
+from askwise.study.shelf import Shelf
 from askwise.study.state import Answered, Entry, EntryStatus, State, as_text
 
 Given = bool | int | Answer | None
@@ -152,7 +153,8 @@ class Study:
         self.plan = plan if plan is not None and not settings else Plan.from_dict(record.settings)
         self.space, self.feedback, self.rule = self.plan.space, self.plan.feedback, self.plan.rule
         self.size, self.seed, self.name = self.plan.size, self.plan.seed, name
-        self.model, self._ledger = Model(self.plan), Ledger(record)
+        shelf = Shelf(self.plan) if hasattr(record, "turn") else None  # others may share it
+        self.model, self._ledger = Model(self.plan, shelf), Ledger(record)
         self._lock = threading.RLock()
         compute = functools.partial(next_question, self.model)
         self._prefetch = Prefetch(compute) if prefetch else None
