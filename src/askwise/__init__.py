@@ -7,6 +7,7 @@
 '0.69'
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,9 @@ __all__ = ["Best", "Check", "Choice", "Fixed", "Integer", "Ordinal", "Question",
 __all__ += ["Conflict", "NotFound", "Refused", "Study", "StudyNotFound", "Unavailable"]
 __all__ += ["Belief", "Data", "bench", "features", "fit", "infer", "kernel", "next_query", "numerics"]
 __all__ += ["paths", "rules", "seeds", "uncertainty"]
+
+# GPyTorch's, on import, in every process: nobody who uses askwise can do anything about it
+warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", DeprecationWarning)
 
 _HOMES = {
     "errors": ("Conflict", "NotFound", "Refused", "Unavailable"),

@@ -15,8 +15,10 @@ from askwise.bench.chunks import Chunk, Folder, Unusable, write_atomically
 from askwise.bench.experiments import EXPERIMENTS, Arm, Experiment
 from askwise.bench.functions import FUNCTIONS
 from askwise.bench.lanes import RunId
+from askwise.bench.report.page import Page
 from askwise.bench.results import load, pack
 from askwise.bench.user import User
+from askwise.errors import Refused
 
 HOUSE = re.compile(r"^[^;\n]+ must [^;\n]+; got [^\n]+\. [^\n]+$")
 WHOLE = EXPERIMENTS["batch-as-run"]
@@ -152,6 +154,17 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one_and_nothing_else(tmp_p
     assert HOUSE.match(str(caught.value))
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_record_is_not_overwritten_by_results(tmp_path):
+    content = b"SQLite format 3\0 and more"
+    (tmp_path / "report.md").write_bytes(content)
+    (tmp_path / "about.json").write_bytes(content)
+    with pytest.raises(Refused, match=r"^file must not be the record of a study; got .*about.json, which"):
+        write_atomically(tmp_path / "about.json", lambda out: out.write(b"new"))
+    with pytest.raises(Refused, match=r"^file must not be the record of a study; got .*report.md, which"):
+        Page(tmp_path).save()
+    assert {path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == {content}
 
 
 def test_unfinished_files_are_ignored_and_removed(tmp_path):

@@ -1403,8 +1403,49 @@ def test_a_record_is_copied_and_the_copy_salvaged():
     assert "PROBLEM" in told("doctor", code=1)
 
 
+def test_no_command_overwrites_a_record(tmp_path):
+    written()
+    answered(3)
+    for name in ("slices.png", "report.md"):
+        told("backup", name)
+    before = {path.name: path.read_bytes() for path in Path.cwd().glob("*") if path.is_file()}
+    for words in (
+        ["init", "study.db", "--force"],
+        ["init", "--force", "-s", "study.db"],
+        ["export", "--out", "study.db"],
+        ["export", "--out", "study.db", "-f", "json"],
+        ["export", "--out", "study.db-wal"],
+        ["plot", "--kind", "slices", "--out", "."],
+    ):
+        line = refused(*words)
+        assert "file must not be the record of a study; got " in line
+        assert line.endswith(", which is part of one. Choose another name.")
+    for words in (["init", "study.db"], ["backup", "study.db"], ["salvage", "study.db", "--out", "study.db"]):
+        assert "file must be new; got " in refused(*words)
+    assert {path.name: path.read_bytes() for path in Path.cwd().glob("*") if path.is_file()} == before
+    told("replay")
+
+
 def test_doctor_reads_every_event_if_asked_to():
     written()
     answered(2)
     assert "ok       events: all 4 as they were written" in told("doctor", "--deep")
     assert "events:" not in told("doctor")
+
+
+def test_no_warning_of_a_library_is_shown():
+    written()
+    for words in (["check"], ["ask"]):
+        command = [sys.executable, "-W", "default", "-m", "askwise", *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_no_warning_of_a_library_is_shown_by_workers():
+    campaign = ["bench", "run", "pbo", "--functions", "forrester", "--rules", "random", "--replicates", "2"]
+    for where in (["--workers", "2"], ["--dask", "local"]):
+        command = [sys.executable, "-W", "default", "-m", "askwise", *campaign, "--iterations", "2", *where]
+        done = subprocess.run([*command, "--out", where[0]], capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0
+        assert "Warning" not in done.stderr

@@ -16,7 +16,7 @@ import pytest
 
 import askwise as aw
 from askwise.errors import Damaged, Failed, Refused
-from askwise.storage import Draft, Event, copies, database, filesystem, open_record, sql
+from askwise.storage import Draft, Event, copies, database, filesystem, open_record, overwritable, sql
 from askwise.storage.chain import link, origin
 from askwise.study.ledger import Ledger
 from processes import within
@@ -439,3 +439,47 @@ def test_a_network_file_system_asks_for_consent(tmp_path, monkeypatch):
     open_record(str(tmp_path / "local" / "a.db"), "coffee", {}).close()
     mounts.unlink()
     assert filesystem.network_file_system(tmp_path) is None
+
+
+# nothing is overwritten
+
+
+@pytest.mark.parametrize("name", ["a.db", "a.db-wal", "a.db-shm", "a.db-journal", "link"])
+def test_a_record_and_the_files_beside_it_are_not_overwritten(tmp_path, name):
+    written(tmp_path / "a.db", 2)
+    (tmp_path / "link").symlink_to(tmp_path / "a.db")
+    with pytest.raises(
+        Refused, match=rf"^file must not be the record of a study; got .*{name}, which is part of one. Choose"
+    ):
+        overwritable(tmp_path / name)
+
+
+def test_other_files_may_be_overwritten(tmp_path):
+    (tmp_path / "text").write_text("SQLite format 3")
+    (tmp_path / "empty").touch()
+    for name in ("text", "empty", "new", "text-wal"):
+        assert overwritable(tmp_path / name) == tmp_path / name
+    assert overwritable(Path("/dev/null")) == Path("/dev/null")
+
+
+def test_a_copy_takes_away_no_other_file(tmp_path):
+    study = aw.Study(SPACE, storage=tmp_path / "b.db.part")  # as unfinished copies were once called
+    study.tell(study.ask(), 1)
+    study.backup(tmp_path / "b.db")
+    assert aw.Study.open(tmp_path / "b.db.part").count() == 1
+    assert sorted(path.name for path in tmp_path.glob("b.db*") if "part" not in path.name) == ["b.db"]
+
+
+def test_a_file_that_appears_during_a_copy_is_not_overwritten(tmp_path, monkeypatch):
+    study = aw.Study(SPACE, storage=tmp_path / "a.db")
+    study.ask()
+
+    def slow(storage: str) -> list[str]:
+        (tmp_path / "b.db").write_text("precious")
+        return []
+
+    monkeypatch.setattr(copies, "names", slow)
+    with pytest.raises(Refused, match=r"^file must be new; got .*b.db, which exists"):
+        study.backup(tmp_path / "b.db")
+    assert (tmp_path / "b.db").read_text() == "precious"
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("b.db.")]

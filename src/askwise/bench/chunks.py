@@ -20,6 +20,7 @@ from jaxtyping import Bool, Float
 from askwise.bench.experiments import Experiment
 from askwise.bench.lanes import RunId, Runs
 from askwise.errors import Failed, Refused
+from askwise.storage import overwritable
 
 _BY_LANE = ("questions", "answers", "optima", "scores", "converged")
 _NAMES = ("function", "arm", "replicate")
@@ -173,6 +174,7 @@ class Folder:
 
 def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> Path:
     """Write a file that is complete or absent, even after a power failure."""
+    overwritable(path)
     temporary = path.with_name(f"{path.name}.{os.getpid()}{_TEMPORARY}")
     try:
         with temporary.open("wb") as out:

@@ -73,6 +73,7 @@ def export(
     from askwise.cli.files import csv_text, json_text
     from askwise.cli.screen import counted
     from askwise.cli.session import opened
+    from askwise.storage import overwritable
 
     if as_json and out is None:
         form = Format.json
@@ -82,7 +83,7 @@ def export(
     if out is None:
         typer.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
         return
-    out.write_text(text, encoding="utf-8", newline="")
+    overwritable(out).write_text(text, encoding="utf-8", newline="")
     document = {"file": str(out), "format": form.value, "questions": questions}
     show(as_json, document, f"Wrote {counted(questions, 'question')} to {out}.")
 

@@ -73,6 +73,7 @@ def plot(
 ) -> None:
     """Draw figures of the study, as PNG files."""
     from askwise.cli.session import opened, read_context
+    from askwise.storage import overwritable
 
     kinds = [each for each in Figures if each is not Figures.all] if kind is Figures.all else [kind]
     with opened(study) as session:
@@ -81,7 +82,7 @@ def plot(
         with extra("plots", "plot"):
             from askwise import plots
         out.mkdir(parents=True, exist_ok=True)
-        paths = {each.value: str(out / f"{each.value}.png") for each in kinds}
+        paths = {each.value: str(overwritable(out / f"{each.value}.png")) for each in kinds}
         for name, path in paths.items():
             getattr(plots, f"study_{name}")(session.study, context=given).savefig(path, dpi=150)
     show(as_json, {"files": paths}, "\n".join(paths.values()))

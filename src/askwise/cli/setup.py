@@ -23,11 +23,12 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Write a study file to fill in."""
+    from askwise.storage import overwritable
     from askwise.study.config import template
 
     path = study if file is None else file
     try:
-        with path.open("w" if force else "x", encoding="utf-8") as out:
+        with (overwritable(path) if force else path).open("w" if force else "x", encoding="utf-8") as out:
             out.write(template(feedback.value))
     except FileExistsError:
         advice = "Choose another name, or replace it with --force."

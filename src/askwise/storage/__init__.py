@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from askwise import plugins
 from askwise.errors import Refused, WrongType, extra
+from askwise.storage.overwriting import overwritable as overwritable
 from askwise.storage.record import KINDS as KINDS
 from askwise.storage.record import CheckedRecord as CheckedRecord
 from askwise.storage.record import Draft as Draft

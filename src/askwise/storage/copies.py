@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -77,26 +78,22 @@ def salvage(file: str | os.PathLike[str], path: str | os.PathLike[str]) -> list[
 
 @contextmanager
 def _new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A file that gets its name only when it is complete."""
+    """A file that gets its name only when it is complete, if nobody else took that meanwhile."""
     target = Path(path).expanduser().absolute()
+    taken = Refused("file", "be new", f"{target}, which exists", "Choose another name.")
     if target.exists():
-        raise Refused("file", "be new", f"{target}, which exists", "Choose another name.")
-    part = target.with_name(f"{target.name}.part")
-    Database(str(part)).close()  # refuses a folder that does not exist
-    for rest in _files(part):  # left by an interrupted one
-        rest.unlink(missing_ok=True)
-    try:
+        raise taken
+    Database(str(target)).close()  # refuses a folder that does not exist
+    with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as folder:
+        part = Path(folder, target.name)
         yield part
         with part.open("rb+") as written:
             os.fsync(written.fileno())
-        part.rename(target)
-    finally:
-        for rest in _files(part):
-            rest.unlink(missing_ok=True)
-
-
-def _files(file: Path) -> list[Path]:
-    return [Path(f"{file}{ending}") for ending in ("", "-journal", "-wal", "-shm")]
+        try:
+            target.touch(exist_ok=False)
+        except FileExistsError:
+            raise taken from None
+        part.replace(target)
 
 
 def _rows(connection: sqlite3.Connection, table: str) -> Iterator[Sequence[Any]]:

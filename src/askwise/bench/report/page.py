@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from askwise.bench.regret import Interval
 from askwise.errors import Refused
+from askwise.storage import overwritable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -167,7 +168,7 @@ class Page:
 
     def sheet(self, sheet: Sheet, folded: str = "") -> None:
         """Add a table, collapsed behind the line ``folded`` if there is one."""
-        (self._out / "tables" / f"{sheet.name}.tex").write_text(sheet.latex(), encoding="utf-8")
+        overwritable(self._out / "tables" / f"{sheet.name}.tex").write_text(sheet.latex(), encoding="utf-8")
         table = sheet.markdown()
         if folded:
             table = f"<details>\n<summary>{folded}</summary>\n\n{table}\n\n</details>"
@@ -181,12 +182,12 @@ class Page:
         figure.savefig(drawn, dpi=_DPI, format="png")
         with Image.open(drawn) as image:
             small = image.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
-        small.save(self._out / path, optimize=True)
+        small.save(overwritable(self._out / path), optimize=True)
         self._blocks.append(f"![{name}]({path})\n\n{caption}")
 
     def save(self) -> None:
         """Write the page."""
-        (self._out / "report.md").write_text("\n\n".join(self._blocks) + "\n", encoding="utf-8")
+        overwritable(self._out / "report.md").write_text("\n\n".join(self._blocks) + "\n", encoding="utf-8")
 
 
 def measured(mean: float, error: float) -> str:
