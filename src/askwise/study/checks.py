@@ -6,8 +6,8 @@ and repeats that is a likelihood ratio which is at most one in expectation for e
 was answered before.  By Ville's inequality such a ratio ever reaches :math:`1 / \alpha` with a probability of
 at most :math:`\alpha`, however often one looks.  With several participants, each is checked and all together,
 and the limit of a ratio is multiplied by the number of these checks: so their false alarms add up to
-:math:`\alpha` again, as long as nobody joins.  docs/answer-checks.md says how often good people are flagged and
-careless ones found.
+:math:`\alpha` again, as long as nobody joins.  docs/answer-checks.md says how often good people are flagged
+and careless ones found.
 """
 
 import math
