@@ -83,20 +83,26 @@ def test_a_kernel_that_another_program_learned_is_read_and_questions_stay_the_sa
     learned, fit = [], questions.fit
     monkeypatch.setattr(questions, "fit", lambda *given, **more: learned.append(1) or fit(*given, **more))
     space = aw.Space(u=aw.Real(0, 1), v=aw.Real(0, 1))
-    alone = aw.Study(space, initial=2)  # in memory, where nothing is shared
+
+    def answered(*studies: aw.Study) -> list:
+        """Questions, and beliefs of everybody, when these studies take turns."""
+        found = []
+        for number in range(14):
+            asking = studies[number % len(studies)]
+            question = asking.ask()
+            asking.tell(question, None if number == 5 else number % 2)  # a tie has a margin to learn, too
+            beliefs = {tuple(study.belief().nu.tolist()) for study in studies}
+            found.append((question.options, question.order, beliefs))
+        return found
+
+    alone = answered(aw.Study(space, initial=2))  # in memory, where nothing is shared
+    once = len(learned)
     one = aw.Study(space, storage=tmp_path / "a.db", initial=2)
     other = aw.Study.open(tmp_path / "a.db")
-    asked = [[], []]
-    for number in range(14):
-        answer = None if number == 5 else number % 2  # with a tie there is a margin to learn, too
-        for study, found in zip((alone, (one, other)[number % 2]), asked, strict=True):
-            question = study.ask()
-            found.append((question.options, question.order))
-            study.tell(question, answer)
-    assert asked[0] == asked[1]
-    assert len(learned) == 2 * 8  # once alone and once together, on the refit schedule
+    assert answered(one, other) == alone
+    assert len(learned) == 2 * once  # by one of the two
     assert all(one.equal for one in other.replay())
-    assert len(learned) == 3 * 8  # a replay takes nothing for granted
+    assert len(learned) > 2 * once  # a replay takes nothing for granted
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[1]", b"\xff", b'{"key": "other"}'])

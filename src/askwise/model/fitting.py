@@ -12,6 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from gpytorch.constraints import Interval
@@ -180,7 +181,7 @@ def one_per_lane(kernel: Kernel, data: Data) -> Kernel:
     return copied
 
 
-def with_parameters(kernel: Kernel, raw: Mapping[str, Sequence[float]]) -> Kernel:
+def with_parameters(kernel: Kernel, raw: Mapping[str, Any]) -> Kernel:
     """A copy with these raw parameters: equal to a fitted kernel, if they are those of one."""
     copied = copy.deepcopy(kernel).to(dtype=torch.float64).requires_grad_(False)
     for name, part in copied.named_parameters():

@@ -167,21 +167,20 @@ class Model:
     def _learn(self, answers: tuple[Answered, ...]) -> "Learned":
         given = self.plan.kernel
         prior = given if isinstance(given, Kernel) else self.plan.expected_kernel()
+        if self._shelf is not None and (kept := self._shelf.get(answers)) is not None:
+            return Learned.kept(kept, prior)
         data = self.data(answers)
         observer, learn = self._expected_people(data)
-        shelf = self._shelf if observer is None else None
-        if shelf is not None and (kept := shelf.get(answers)) is not None:
-            return Learned(with_parameters(prior, kept.parameters), kept.margin)
         data = data.with_margin(with_fitted_margin(_applied(observer, data), prior).margin)
         margin, fixed = data.margin.item(), isinstance(given, Kernel)
         if fixed and not learn:
             return Learned(prior, margin, observer)
         fitted = fit(data, prior, observer=observer, learn=learn, fixed=fixed)
         found = fitted.observer
-        if shelf is not None:
-            values = {name: part.flatten().tolist() for name, part in fitted.kernel.named_parameters()}
-            shelf.put(answers, Kept(margin, values))
-        return Learned(fitted.kernel, margin, None if found is None else found.with_newcomer())
+        learned = Learned(fitted.kernel, margin, None if found is None else found.with_newcomer())
+        if self._shelf is not None:
+            self._shelf.put(answers, learned.to_keep())
+        return learned
 
     def by_rater(self, answers: tuple[Answered, ...]) -> Belief:
         """The belief of a study with one taste, with points of different people kept apart."""
@@ -248,6 +247,22 @@ class Learned:
     kernel: Kernel
     margin: float
     observer: Observer | None = None
+
+    @classmethod
+    def kept(cls, found: Kept, prior: Kernel) -> "Learned":
+        """What another program has learned, to the last bit."""
+        people = found.observer
+        if people is not None:
+            people = {name: torch.tensor(value, dtype=torch.float64) for name, value in people.items()}
+        observer = None if people is None else Observer(**people)
+        return cls(with_parameters(prior, found.parameters), found.margin, observer)
+
+    def to_keep(self) -> Kept:
+        """As plain numbers."""
+        raw = {name: part.tolist() for name, part in self.kernel.named_parameters()}
+        people = None if self.observer is None else vars(self.observer)
+        numbers = None if people is None else {name: part.tolist() for name, part in people.items()}
+        return Kept(self.margin, raw, numbers)
 
 
 def _applied(observer: Observer | None, data: Data) -> Data:

@@ -22,10 +22,11 @@ from askwise.study.state import Answered, as_text
 
 @dataclass(frozen=True)
 class Kept:
-    """The margin of ties, and the kernel's raw parameters by name."""
+    """The margin of ties, the kernel's raw parameters and, if it was learned, how people answer, by name."""
 
     margin: float
-    parameters: dict[str, list[float]]
+    parameters: dict[str, Any]
+    observer: dict[str, Any] | None = None
 
 
 class Shelf:
@@ -43,7 +44,7 @@ class Shelf:
                 return None
             found: dict[str, Any] = json.load(opened)
             if found["key"] == self._key(answers):
-                return Kept(found["margin"], found["parameters"])
+                return Kept(found["margin"], found["parameters"], found["observer"])
         return None
 
     def put(self, answers: Sequence[Answered], learned: Kept) -> None:
