@@ -338,9 +338,11 @@ class Study:
         """
         with self._lock:
             self._ledger.catch_up()
-            answered = self._ledger.state.having("answered")
+            state = self._ledger.state
+            answered = state.having("answered")
         if self.plan.people.participants == "separate":
-            return [check for check in checks(self.plan, answered, None) if check.name != "model"]
+            each = (state.of_participant(who).having("answered") for who in self.participants())
+            return checks(self.plan, [entry for theirs in each for entry in theirs], None)
         return self._checks(answered, self._belief(tuple(entry.answered for entry in answered)))
 
     def _checks(self, answered: Sequence[Entry], belief: Belief | None) -> list[Check]:
@@ -459,7 +461,10 @@ class Study:
         for entry in state.having("open"):
             if entry.participant == participant and as_text(entry.context) == as_text(context):
                 return entry
+        separate = self.plan.people.participants == "separate"  # others have questions of their own
         for entry in state.having("expired"):
+            if separate and entry.participant != participant:
+                continue
             if as_text(entry.context) == as_text(context):
                 taken = self._ledger.add("again", entry.id, {"participant": participant})
                 return state.entries[entry.id] if taken else self._waiting(participant, context)
