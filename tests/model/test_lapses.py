@@ -328,7 +328,7 @@ def test_ep_is_as_close_as_stated_to_weighted_draws(data, lapse, guess, within, 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
 def test_ep_is_as_close_to_gibbs_as_stated_for_mixed_answers_with_lapses(seed):
-    """For lapses of 10%: the mean within 0.16 deviations, and the deviation within 7 percent.
+    """For lapses of 10%: the mean within 0.16 deviations, and the deviation within 12 percent.
 
     Most of that is the error of rankings, see above; without them it is a third of it.
     """
@@ -338,7 +338,7 @@ def test_ep_is_as_close_to_gibbs_as_stated_for_mixed_answers_with_lapses(seed):
     assert slow.converged
     sd = slow.variance(x).sqrt()
     assert ((quick.mean(x) - slow.mean(x)) / sd).abs().max() < 0.16
-    assert (quick.variance(x).sqrt() / sd - 1).abs().max() < 0.07
+    assert (quick.variance(x).sqrt() / sd - 1).abs().max() < 0.12
 
 
 @pytest.mark.slow

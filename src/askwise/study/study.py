@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from gpytorch.kernels import Kernel
@@ -21,6 +21,7 @@ from askwise.study import validation
 from askwise.study.answers import UNGIVEN, Answer, Tie, whole
 from askwise.study.checks import Check, checks
 from askwise.study.ledger import Ledger
+from askwise.study.people import SHARED
 from askwise.study.plan import Plan
 from askwise.study.prefetch import Prefetch
 from askwise.study.questions import Model, Replayed, Situation, next_question, replayed
@@ -143,11 +144,12 @@ class Study:
             settings = plan.written_like(record.settings)
         if settings is not None and record.settings != settings:
             record.close()
-            stored = record.settings
-            first = next(key for key in {**stored, **settings} if settings.get(key) != stored.get(key))
+            # what is not written has the default
+            stored, given = ({"repeats": 0.0, **asdict(SHARED), **one} for one in (record.settings, settings))
+            first = next(key for key in {**stored, **given} if given.get(key) != stored.get(key))
             expected = f"be as study {name!r} was created with, {stored.get(first)!r}"
             advice = "Open it by Study.open, or choose another name."
-            raise Refused(first, expected, repr(settings.get(first)), advice)
+            raise Refused(first, expected, repr(given.get(first)), advice)
         # always from what is stored: a study that goes on has nothing else
         self.plan = plan if plan is not None and not settings else Plan.from_dict(record.settings)
         self.space, self.feedback, self.rule = self.plan.space, self.plan.feedback, self.plan.rule
