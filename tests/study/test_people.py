@@ -527,7 +527,7 @@ def test_what_is_learned_of_a_population_has_intervals_that_contain_the_truth():
 
 
 def test_lapses_are_learned_from_flipped_answers():
-    """Of 93 clear answers one in twenty is wrong: as many are given without looking, and happen to be right."""
+    """Of 93 clear answers one in twenty is wrong: twice as many are given without looking."""
     rates = []
     for flips in (0, 20):
         study = aw.Study(LINE, "duel", "random", kernel=aw.kernel("se", [0.3], 16.0), seed=2)

@@ -146,7 +146,7 @@ class Study:
             record.close()
             # what is not written has the default
             stored, given = ({"repeats": 0.0, **asdict(SHARED), **one} for one in (record.settings, settings))
-            first = next(key for key in {**stored, **given} if given.get(key) != stored.get(key))
+            first = next(key for key in {**record.settings, **settings} if given.get(key) != stored.get(key))
             expected = f"be as study {name!r} was created with, {stored.get(first)!r}"
             advice = "Open it by Study.open, or choose another name."
             raise Refused(first, expected, repr(given.get(first)), advice)
