@@ -84,8 +84,8 @@ class Belief:
     def joined(cls, prior: Covariance, data: Data, parts: Sequence["Belief"]) -> "Belief":
         """One belief about ``data`` from beliefs about consecutive groups of its lanes."""
         tensors = map(torch.cat, zip(*(part._tensors() for part in parts), strict=True))
-        about = None if parts[0].about is None else About.all_people(data)
-        return cls._made(prior, data, [*tensors], about)
+        joined = cls._made(prior, data, [*tensors], None)
+        return joined.of_rater(None) if data.share.any() else joined
 
     def with_noise_slopes(self, slopes: Float[Tensor, "*lane d"]) -> "Belief":
         """The same belief, where answers have noise that depends on the setting."""
@@ -196,12 +196,18 @@ class Belief:
         self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"] | None = None
     ) -> Float[Tensor, "*e q"]:
         """Probability of a yes at ``x``, or that ``x`` wins against ``other``."""
+        return success_probability(*self.in_noise(x, other))
+
+    def in_noise(
+        self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"] | None = None
+    ) -> tuple[Float[Tensor, "*e q"], Float[Tensor, "*e q"]]:
+        """Mean and variance of f, or of its difference to ``other``, in units of the noise of an answer."""
         mean, var = self.moments(x) if other is None else self.difference(x, other)
-        if self.slopes is not None:
-            noise = noise_variance(self.slopes, x)
-            noise = noise if other is None else (noise + noise_variance(self.slopes, other)) / 2
-            mean, var = mean / noise.sqrt(), var / noise
-        return success_probability(mean, var)
+        if self.slopes is None:
+            return mean, var
+        noise = noise_variance(self.slopes, x)
+        noise = noise if other is None else (noise + noise_variance(self.slopes, other)) / 2
+        return mean / noise.sqrt(), var / noise
 
     def _folded(self, x: Tensor) -> Tensor:
         """Points [*s, *lane, q, d] as [*lane, s * q, d]: one matrix product per lane instead of per group."""

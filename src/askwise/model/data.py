@@ -267,6 +267,9 @@ class Data:
             if (wrong := ~((rate >= 0) & (rate < 1))).any():
                 got = f"{rate[wrong].flatten()[0].item():g}"
                 raise Refused(name, "be a probability below 1", got, "Write 0.02 for 2%.")
+        if (rates[0].max() + rates[1].max() >= 1) and rates[1].any():
+            advice = "Lower one of them: nobody who always lapses or guesses says anything."
+            raise Refused("lapse", "be below 1 - guess", f"{rates[0].max().item():g}", advice)
         if rates[1].any() and (self.second >= 0).any():
             raise Refused("guess", "be 0 for comparisons", guess, "Leave it out: a lapse is a guess there.")
         if self.lanes and rates[0].shape == self.lanes:

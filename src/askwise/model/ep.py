@@ -41,7 +41,9 @@ def ep(
     likelihood = Likelihood.of(problem.data)
     if likelihood.requires_grad and torch.is_grad_enabled():
         # sites are stationary, so the parameters matter only through the likelihood at the cavities
-        explicit = likelihood.log_probability(*cavity).masked_fill(problem.data.undecided, 0.0).sum(-1)
+        each = likelihood.log_probability(*cavity).masked_fill(problem.data.undecided, 0.0)
+        firsts = [groups.index[:, 0] for groups in Undecided.of(problem.data)]
+        explicit = each.sum(-1) + sum(likelihood.log_sight[..., first].sum(-1) for first in firsts)
         evidence = evidence + (explicit - explicit.detach())
     return problem.at_sites(tau, nu, evidence, converged, sweeps, change)
 
@@ -154,8 +156,10 @@ def _log_evidence(data: Data, m: Tensor, v: Tensor, tau: Tensor, nu: Tensor) -> 
     """EP's log evidence from cavities and sites, but for the determinant (GPML, eqs. 3.73 and 3.74)."""
     one = 1 + tau * v
     mean = (m + v * nu) / one
-    each = Likelihood.of(data).log_probability(m, v) + one.log() / 2 + nu * mean / 2
+    likelihood = Likelihood.of(data)
+    each = likelihood.log_probability(m, v) + one.log() / 2 + nu * mean / 2
     each = each + (m * (tau * m - 2 * nu) - nu.square() * v) / (2 * one)
     for groups in Undecided.of(data):
         each[..., groups.rows] = groups.log_evidence(mean, v / one, torch.stack([tau, nu], -2))
+        each[..., groups.index[:, 0]] += likelihood.log_sight[..., groups.index[:, 0]]
     return each.sum(-1)

@@ -30,7 +30,7 @@ def average_evidence(data: Data, kernel: Kernel) -> float:
     by a Sobol sequence of 32 kernels, the same for all data.  Unlike the evidence of a fitted kernel it has
     not seen the answers.
     """
-    laned = data.unsqueezed().select(torch.zeros(_DRAWS, dtype=torch.long))
+    laned = data.unsqueezed().select(data.first.new_zeros(_DRAWS))
     drawn = one_per_lane(kernel, laned).requires_grad_(False)
     priors = list(drawn.named_priors())
     sizes = [value(module)[0].numel() for _, module, _, value, _ in priors]
@@ -54,9 +54,8 @@ def chance_evidence(data: Data) -> float:
 
 def infer_shares(belief: Belief, shares: Sequence[float]) -> Float[Tensor, " k"]:
     """Log evidence of data without lanes if this share of everybody's prior variance were their own."""
-    lanes = torch.zeros(len(shares), dtype=torch.long)
-    data = belief.data.unsqueezed().select(lanes)
-    data = data.with_share(torch.tensor(shares, dtype=torch.float64))
+    data = belief.data.unsqueezed().select(belief.data.first.new_zeros(len(shares)))
+    data = data.with_share(data.signs.new_tensor(shares))
     with torch.no_grad():
         return ep(InferenceProblem.of(data, belief.shared_prior), None, _TOLERANCE).log_evidence
 
@@ -74,9 +73,11 @@ def held_out(belief: Belief, counts: Sequence[int]) -> tuple[Float[Tensor, " n"]
     projected = data.matvec(K @ weights)
     mean, cov = projected[:, 0], data.row_covariance(K) - projected[:, 1:] @ projected[:, 1:].mT
     left_mean, left_var = torch.empty_like(mean), torch.empty_like(mean)
-    for rows in torch.arange(data.n).split(list(counts)):
+    for rows in torch.arange(data.n, device=mean.device).split(list(counts)):
         block, tau = cov[rows][:, rows], belief.tau[rows]
         both = torch.cat([(mean[rows] - block @ belief.nu[rows])[:, None], block], -1)
-        solved = torch.linalg.solve(torch.eye(len(rows), dtype=mean.dtype) - block * tau, both)
+        solved = torch.linalg.solve(
+            torch.eye(len(rows), dtype=block.dtype, device=block.device) - block * tau, both
+        )
         left_mean[rows], left_var[rows] = solved[:, 0], solved[:, 1:].diagonal()
     return left_mean, left_var

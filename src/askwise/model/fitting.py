@@ -75,7 +75,8 @@ def fit(  # noqa: PLR0913
     parameters, and all are fitted.  The result is never worse than the start.
 
     ``observer`` says how people answer; what ``learn`` names of it is fitted as well.  Where answers may be
-    lapses, sites are held at zero precision, and the gradient is only that at fixed sites, as in EM.
+    lapses or are undecided about groups, sites may be held at zero precision, and the gradient is only that
+    at fixed sites, as in EM.  The maximum is a local one: of many lapses, above 20%, it may be at a few percent.
     ``fixed``: the kernel stays as it is.  ``deviations``: also the posterior deviations of what is learned,
     by the curvature at the maximum.
 
@@ -97,7 +98,7 @@ def fit(  # noqa: PLR0913
                 side[:, : target.of_kernel] = start[:, : target.of_kernel]
         best, value = minimize(target, start, lower, upper, max_steps=max_steps)
         best = torch.where((value <= first)[:, None], best, start)
-        deviation = target.deviations(best) if deviations else None
+        deviation = target.deviations(best, fixed) if deviations else None
     final, people = target.kernel_at(best).requires_grad_(False), target.observer_at(best)
     people = None if people is None else people.detached()
     answered = data if people is None else people.applied(data)
@@ -233,7 +234,7 @@ class _NegativeLogPosterior:
         lower, upper = torch.full_like(start, -math.inf), torch.full_like(start, math.inf)
         if self.observer is not None and self.learn:
             for side, limit in zip((lower, upper), self.observer.bounds(self.learn), strict=True):
-                side[:, self.of_kernel :] = torch.tensor(limit).to(side)
+                side[:, self.of_kernel :] = side.new_tensor(limit)
         of_kernel = (side[:, : self.of_kernel] for side in (lower, upper))
         columns = zip(*(side.split(self.sizes, -1) for side in of_kernel), strict=True)
         parts = zip(self.names, self.constraints, self.to_free, columns, strict=True)
@@ -268,18 +269,21 @@ class _NegativeLogPosterior:
         (grad,) = torch.autograd.grad(self._raw_parameters(vector), vector, by_parts)
         return value.detach(), grad + by_people
 
-    def deviations(self, vector: Float[Tensor, "lane k"]) -> Float[Tensor, "*lane j"]:
-        """Posterior deviations of the observer's parameters: Laplace's approximation, kernel included."""
-        columns = []
-        for index in range(vector.shape[-1]):
+    def deviations(self, vector: Float[Tensor, "lane k"], fixed: bool) -> Float[Tensor, "*lane j"]:
+        """Posterior deviations of the observer's parameters: Laplace's approximation.
+
+        The kernel is as uncertain as its own curvature says, unless it is ``fixed``.
+        """
+        columns, known = [], self.of_kernel if fixed else 0
+        for index in range(known, vector.shape[-1]):
             step = torch.zeros_like(vector)
             step[:, index] = _DIFFERENCE
             above, below = (self(vector + sign * step)[1] for sign in (1, -1))
             columns.append((above - below) / (2 * _DIFFERENCE))
-        hessian = torch.stack(columns, -1)
+        hessian = torch.stack(columns, -1)[:, known:]
         values, vectors = torch.linalg.eigh((hessian + hessian.mT) / 2)
         variance = (vectors.square() / values.clamp_min(_LEAST_CURVATURE)[:, None]).sum(-1)
-        return variance[:, self.of_kernel :].sqrt().reshape(*self.data.lanes, -1)
+        return variance[:, self.of_kernel - known :].sqrt().reshape(*self.data.lanes, -1)
 
     def _raw_parameters(self, vector: Tensor) -> list[Tensor]:
         """The kernel's raw parameters."""

@@ -216,7 +216,7 @@ def _independent_rows(data: Data, noiseless: Tensor) -> tuple[Data, Tensor, Tens
     Of ``noiseless`` ties, which are all pairs of a group, those with the group's first point are kept.
     Lanes may differ in which rows are implied; a row kept for another lane is empty.
     """
-    eye = torch.eye(data.points.shape[-2]).to(data.signs)
+    eye = torch.eye(data.points.shape[-2], dtype=data.signs.dtype, device=data.signs.device)
     over_points = data.matvec(eye.expand(len(data.signs), -1, -1))
     later = (noiseless[..., None] & (over_points < 0)).any(-2)  # points that are not first in their group
     implied = noiseless & later.gather(-1, data.first)
@@ -349,7 +349,9 @@ def _posterior_weights(latent: _Latent, mean: Tensor, cov: Tensor) -> tuple[Tens
     lower, rows = latent.lower, latent.rows
     half = torch.linalg.solve_triangular(lower, cov, upper=False)
     inner = torch.linalg.solve_triangular(lower, half.mT, upper=False)
-    reduction = root(torch.eye(inner.shape[-1]).to(inner) - (inner + inner.mT) / 2)
+    reduction = root(
+        torch.eye(inner.shape[-1], dtype=inner.dtype, device=inner.device) - (inner + inner.mT) / 2
+    )
     factor = torch.linalg.solve_triangular(lower.mT, reduction, upper=True)
     dual = torch.cholesky_solve(mean[..., None], lower)
     y = rows.signs[..., None]

@@ -8,8 +8,11 @@ hold together unless it is a lapse or a guess:
 EP treats the lapse as one more unknown, independent of f: with the probability :math:`\omega` that the answer
 is none, the tilted distribution of each of its rows is the mixture
 :math:`\omega \, \text{truncated} + (1 - \omega) \, \text{cavity}`.  For answers of one row that is exact.
+For those of several it is not: with lapses of 10%, the mean after one ranking is within 0.16 deviations, the
+log evidence within 0.15, and the deviation up to 13% too large.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -147,6 +150,11 @@ class Likelihood:
         value = self._row_log_probability(mean, var)
         return value if self.joint is None else self.joint.log_probability(value)
 
+    @property
+    def log_sight(self) -> Float[Tensor, "lane n"]:
+        """Log probability that the answer of each row is neither a lapse nor a guess."""
+        return torch.zeros_like(self.signs) if self.joint is None else self.joint.sight.log()
+
     def _row_log_probability(self, mean: Tensor, var: Tensor) -> Float[Tensor, "lane n"]:
         s, z = self._standardised(mean, var)
         value = log_ndtr(z)
@@ -198,16 +206,22 @@ class _Joint:
     def held(self, value: Tensor) -> Float[Tensor, "lane n"]:
         """Probability that each row holds, given the log probability of each alone."""
         seen = self.sight.log() + self._sums(value)
-        return torch.sigmoid(seen - self.floor.log())
+        return torch.sigmoid(seen - self._log_floor)
 
     def log_probability(self, value: Tensor) -> Float[Tensor, "lane n"]:
         """Log probability of each answer at its first row, zero at its other rows."""
-        whole = torch.logaddexp(self.floor.log(), self.sight.log() + self._sums(value))
+        whole = torch.logaddexp(self._log_floor, self.sight.log() + self._sums(value))
         if self.answer is not None:
             index = torch.arange(value.shape[-1], device=value.device).expand_as(self.answer)
             first = torch.full_like(index, value.shape[-1]).scatter_reduce(-1, self.answer, index, "amin")
             whole = torch.where(first.gather(-1, self.answer) == index, whole, 0.0)
         return whole
+
+    @property
+    def _log_floor(self) -> Tensor:
+        """For a tie, which is no lapse, minus infinity, but with a finite gradient."""
+        above = self.floor > 0
+        return torch.where(above, torch.where(above, self.floor, 1.0).log(), -math.inf)
 
     def _sums(self, value: Tensor) -> Tensor:
         """Sum over the rows of the same answer."""

@@ -5,6 +5,7 @@ the mode at 2%, the share of variance of one's own that of Beta(1, 1).  The loga
 N(0, 0.7^2), each slope of the logarithm of the noise over the cube N(0, 1).
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -104,6 +105,9 @@ class Observer:
     def bounds(self, learn: Sequence[Learnable]) -> tuple[list[float], list[float]]:
         """Lowest and highest values of what is learned."""
         low, high = ([_BOUNDS[name][side] for name in learn] for side in (0, 1))
+        if "lapse" in learn and (guess := float(self.guess.max())):  # lapses and guesses are below one
+            most = (1 - guess) / (1 + math.exp(-_BOUNDS["lapse"][1]))
+            high[list(learn).index("lapse")] = math.log(most / (1 - most))
         sizes = self.sizes(learn)
         spread = [
             [value for value, size in zip(side, sizes, strict=True) for _ in range(size)]

@@ -176,7 +176,7 @@ def _decoupled_update(
         update = noise + factor @ (factor.mT @ (before - K @ noise))
     else:
         within = factor.mT @ K @ factor
-        left = torch.eye(within.shape[-1]).to(within) - within
+        left = torch.eye(within.shape[-1], dtype=within.dtype, device=within.device) - within
         update = factor @ (factor.mT @ before + cholesky(left)[0] @ normals)
     return belief.alpha[..., None] - update
 
@@ -197,5 +197,5 @@ def _fitted_weights(belief: Belief, basis: Features, weights: Tensor, generators
     rows = data.matvec(basis(data.points))
     noise = (basis.error * rows.square().sum(-1).amax(-1))[..., None, None]
     error = randn(generators, lanes, data.n, count, like=weights) * (2 * noise).sqrt()
-    lower, _ = cholesky(rows @ rows.mT + noise * torch.eye(data.n).to(rows))
+    lower, _ = cholesky(rows @ rows.mT + noise * torch.eye(data.n, dtype=rows.dtype, device=rows.device))
     return weights + rows.mT @ torch.cholesky_solve(values - rows @ weights - error, lower)

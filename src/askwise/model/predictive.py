@@ -75,8 +75,16 @@ class Predictive:
             noise = (noise + noise_variance(self.slopes, self.reference)) / 2
         return mean / noise.sqrt(), var / noise
 
+    @property
+    def of_utility(self) -> "Predictive":
+        """For scores of f itself, whatever the noise of answers."""
+        return replace(self, slopes=None)
+
     def score(self, formula: Formula | None = None, *, log: bool = False) -> "Score":
-        """A score that is a function of mean and variance, or its logarithm; by default the mean."""
+        """A score that is a function of mean and variance, or its logarithm; by default the mean.
+
+        Mean and variance are in units of the noise of an answer, if that depends on the setting.
+        """
         return Score(self, formula, log)
 
     def moments_of(self, projected: Tensor, prior_var: Tensor) -> tuple[Tensor, Tensor]:

@@ -35,7 +35,7 @@ def decompose(
     measure: Literal["variance", "entropy"] = "variance",
 ) -> Decomposition:
     """Uncertainty about a yes/no answer at ``x``, or about the duel of ``x`` with ``other``."""
-    mean, var = belief.moments(x) if other is None else belief.difference(x, other)
+    mean, var = belief.in_noise(x, other)
     if measure == "variance":
         p, q = success_probability(mean, var), success_probability(-mean, var)
         return Decomposition(p * q, epistemic_variance(mean, var), aleatoric_variance(mean, var))

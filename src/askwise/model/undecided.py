@@ -139,13 +139,13 @@ class Undecided:
 
 def _pairs(m: int, like: Tensor) -> Float[Tensor, "pairs d"]:
     """Every difference of two as a combination of the differences of the first to the others."""
-    eye = torch.cat([like.new_zeros(1, m - 1), torch.eye(m - 1).to(like)])
+    eye = torch.cat([like.new_zeros(1, m - 1), torch.eye(m - 1, dtype=like.dtype, device=like.device)])
     return torch.stack([eye[j] - eye[i] for i, j in combinations(range(m), 2)])
 
 
 def _ways(m: int, like: Tensor) -> Float[Tensor, "w d d"]:
     """The faces of each way as directions: the highest minus the next, then the next minus each other."""
-    eye = torch.cat([like.new_zeros(1, m - 1), torch.eye(m - 1).to(like)])
+    eye = torch.cat([like.new_zeros(1, m - 1), torch.eye(m - 1, dtype=like.dtype, device=like.device)])
     ways = []
     for i, j in permutations(range(m), 2):
         others = [k for k in range(m) if k not in (i, j)]
@@ -161,7 +161,7 @@ def _polytope(mean: Tensor, cov: Tensor, directions: Tensor, margin: Tensor) -> 
     centre = (directions @ mean[..., None])[..., 0]
     G = directions @ cov @ directions.mT
     tau, nu = torch.zeros_like(centre), torch.zeros_like(centre)
-    eye = torch.eye(centre.shape[-1]).to(centre)
+    eye = torch.eye(centre.shape[-1], dtype=centre.dtype, device=centre.device)
     for sweep in range(_SWEEPS):
         S = tau.sqrt()
         lower, _ = cholesky(eye + S[..., None] * G * S[..., None, :])

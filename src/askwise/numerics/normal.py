@@ -31,7 +31,9 @@ def gauss_legendre(count: int, like: Tensor) -> tuple[Float[Tensor, " k"], Float
 def _gauss_legendre(count: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
     nodes, weights = np.polynomial.legendre.leggauss(count)
     nodes, weights = (nodes + 1) / 2, weights / 2
-    return torch.tensor(nodes, dtype=dtype, device=device), torch.tensor(weights, dtype=dtype, device=device)
+    with torch.inference_mode(False):  # whoever calls first; later ones may need gradients
+        kind = {"dtype": dtype, "device": device}
+        return torch.tensor(nodes, **kind), torch.tensor(weights, **kind)
 
 
 def ndtr(z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:

@@ -23,6 +23,6 @@ class BinaryExpectedImprovement(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The point of highest expected improvement."""
-        bar = standardised(*belief.moments(search.likeliest(belief))).detach()
+        bar = standardised(*belief.in_noise(search.likeliest(belief))).detach()
         score = belief.predictive.score(lambda mean, var: self.log_score(mean, var, bar), log=True)
         return search.argmax(score)

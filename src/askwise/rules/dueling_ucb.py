@@ -35,7 +35,7 @@ class DuelingUpperCredibleBound(Rule):
         champion = search.champion(belief)
         if self.of == "difference":
             return challenge(champion, belief, search, self.score)
-        return torch.cat([champion, search.argmax(belief.predictive.score(self.score))], -2)
+        return torch.cat([champion, search.argmax(belief.predictive.of_utility.score(self.score))], -2)
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:
         """The bound, from mean and variance of the difference (or of f)."""

@@ -28,5 +28,7 @@ class ExpectedImprovement(Rule):
         """The best queried point and its challenger."""
         best = incumbent(belief, search)
         bar = belief.mean(best)
-        score = belief.predictive.score(lambda mean, var: self.log_score(mean - bar, var), log=True)
+        score = belief.predictive.of_utility.score(
+            lambda mean, var: self.log_score(mean - bar, var), log=True
+        )
         return torch.cat([best, search.argmax(score)], -2)

@@ -44,7 +44,7 @@ class HallucinationBeliever(Rule):
                 return mean + self.beta * deviation(var)
             return log_expected_improvement(mean - bar, var)
 
-        score = imagined.predictive.score(formula, log=self.of == "ei")
+        score = imagined.predictive.of_utility.score(formula, log=self.of == "ei")
         return torch.cat([winner, search.argmax(score)], -2)
 
 
@@ -54,5 +54,6 @@ def _last_winner(belief: Belief, search: Search) -> Float[Tensor, "*lane 1 d"]:
     first, second = data.first[..., -1:], data.second[..., -1:]
     winner = torch.where(data.signs[..., -1:] > 0, first, second.clamp_min(0))[..., None]
     points = data.points.gather(-2, winner.expand(*winner.shape[:-1], data.points.shape[-1]))
-    won = (second >= 0) & (data.signs[..., -1:] != 0) & (data.row_noise[..., -1:] == 1)
+    alone = (data.answer == data.answer[..., -1:]).sum(-1, keepdim=True) == 1
+    won = (second >= 0) & (data.signs[..., -1:] != 0) & alone
     return torch.where(won[..., None], search.snapped(points), best)

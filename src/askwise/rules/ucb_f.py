@@ -27,7 +27,7 @@ class UpperCredibleBoundF(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The point of highest bound."""
-        return search.argmax(belief.predictive.score(self.score))
+        return search.argmax(belief.predictive.of_utility.score(self.score))
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:
         """The bound, from mean and variance of f."""

@@ -131,7 +131,7 @@ class Feedback:
         """What may be answered to a query [m, d], and how likely that is; ties if there have been some."""
         from askwise.numerics import ndtr
 
-        mean, var = belief.difference(query[:1], query[1:]) if self.compares else belief.moments(query)
+        mean, var = belief.in_noise(query[:1], query[1:] if self.compares else None)
         margin, spread = belief.data.margin, (1 + var).sqrt()
         above, below = (ndtr((side * mean - margin) / spread).item() for side in (1, -1))
         chances = list(zip((above, below, 1 - above - below), (*self.either, Tie()), strict=True))

@@ -193,6 +193,8 @@ class Model:
     def raters(self, answers: tuple[Answered, ...]) -> Raters:
         """What is learned of the people, from the answers of the last refit."""
         known = answers[: refit_count(len(answers))]
+        if not known:
+            raise Refused("study", "have answers to learn from", "none", "Answer some questions first.")
         data = self.data(known).with_margin(self.learned(known).margin)
         observer, learn = self._expected_people(data)
         if observer is None:
@@ -370,8 +372,11 @@ def _who(plan: Plan, situation: Situation) -> tuple[str, ...]:
 def _pending_rows(model: Model, situation: Situation, queries: Sequence[Float[Tensor, "m d"]]) -> Data:
     """Rows of the answers to pending queries: each setting, or the first against each of the others."""
     if situation.asked:
-        raters = [model.rater(situation.answers, who) for who in situation.asked]
-        queries = [with_rater_column(*pair) for pair in zip(queries, raters, strict=True)]
+        known = (one.participant for one in situation.answers)
+        # newcomers are several people; who is asked is the first of them, as in `Model.rater`
+        people = list(dict.fromkeys([*known, situation.participant, *situation.asked]))
+        each = zip(queries, map(people.index, situation.asked), strict=True)
+        queries = [with_rater_column(query, rater) for query, rater in each]
     if len(queries[0]) == 1:
         rows = Data.binary(torch.cat(list(queries)), torch.ones(len(queries)))
     else:

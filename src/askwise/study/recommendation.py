@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from askwise.model import Belief, Data, infer, paths
-from askwise.numerics import generator, ndtr, one_thread, success_probability
+from askwise.numerics import generator, ndtr, one_thread
 from askwise.search import Search
 from askwise.space import Domain
 from askwise.study.answers import Answer
@@ -64,7 +64,7 @@ def best(belief: Belief, plan: Plan, domain: Domain | None, reference: Tensor | 
         rivals = search.space_filling(_CROWD) if reference is None else reference[None]
         chance = belief.success_probability(point.expand_as(rivals), rivals).mean()
     elif reference is None:
-        chance = success_probability(mean, var)
+        chance = belief.success_probability(point)
     else:
         lead, spread = belief.difference(point, reference[None])
         chance = ndtr(lead / spread.clamp_min(1e-300).sqrt())

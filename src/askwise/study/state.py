@@ -131,9 +131,9 @@ class State:
         return State({**self.entries, question: changed}, self.last)
 
     def of_participant(self, participant: str | None) -> "State":
-        """The state of one person's questions."""
-        theirs = {number: entry for number, entry in self.entries.items() if entry.participant == participant}
-        return State(theirs, self.last)
+        """The state of one person's questions, numbered as in a study of their own."""
+        theirs = [entry for _, entry in sorted(self.entries.items()) if entry.participant == participant]
+        return State({number: replace(entry, id=number) for number, entry in enumerate(theirs)}, self.last)
 
     def having(self, status: EntryStatus) -> list[Entry]:
         """Questions of this status, by number."""

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from gpytorch.kernels import Kernel
@@ -21,6 +21,7 @@ from askwise.study import validation
 from askwise.study.answers import UNGIVEN, Answer, Tie, whole
 from askwise.study.checks import Check, checks
 from askwise.study.ledger import Ledger
+from askwise.study.people import SHARED
 from askwise.study.plan import Plan
 from askwise.study.prefetch import Prefetch
 from askwise.study.questions import Model, Replayed, Situation, next_question, replayed
@@ -144,11 +145,12 @@ class Study:
             settings = plan.written_like(record.settings)
         if settings is not None and record.settings != settings:
             record.close()
-            stored = record.settings
-            first = next(key for key in {**stored, **settings} if settings.get(key) != stored.get(key))
+            # what is not written has the default
+            stored, given = ({"repeats": 0.0, **asdict(SHARED), **one} for one in (record.settings, settings))
+            first = next(key for key in {**record.settings, **settings} if given.get(key) != stored.get(key))
             expected = f"be as study {name!r} was created with, {stored.get(first)!r}"
             advice = "Open it by Study.open, or choose another name."
-            raise Refused(first, expected, repr(settings.get(first)), advice)
+            raise Refused(first, expected, repr(given.get(first)), advice)
         # always from what is stored: a study that goes on has nothing else
         self.plan = plan if plan is not None and not settings else Plan.from_dict(record.settings)
         self.space, self.feedback, self.rule = self.plan.space, self.plan.feedback, self.plan.rule
@@ -340,9 +342,11 @@ class Study:
         """
         with self._lock:
             self._ledger.catch_up()
-            answered = self._ledger.state.having("answered")
+            state = self._ledger.state
+            answered = state.having("answered")
         if self.plan.people.participants == "separate":
-            return [check for check in checks(self.plan, answered, None) if check.name != "model"]
+            each = (state.of_participant(who).having("answered") for who in self.participants())
+            return checks(self.plan, [entry for theirs in each for entry in theirs], None)
         return self._checks(answered, self._belief(tuple(entry.answered for entry in answered)))
 
     def _checks(self, answered: Sequence[Entry], belief: Belief | None) -> list[Check]:
@@ -461,7 +465,10 @@ class Study:
         for entry in state.having("open"):
             if entry.participant == participant and as_text(entry.context) == as_text(context):
                 return entry
+        separate = self.plan.people.participants == "separate"  # others have questions of their own
         for entry in state.having("expired"):
+            if separate and entry.participant != participant:
+                continue
             if as_text(entry.context) == as_text(context):
                 taken = self._ledger.add("again", entry.id, {"participant": participant})
                 return state.entries[entry.id] if taken else self._waiting(participant, context)
