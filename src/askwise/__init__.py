@@ -15,15 +15,26 @@ if TYPE_CHECKING:
     from askwise import bench, numerics, rules
     from askwise.errors import Conflict, NotFound, Refused, Unavailable
     from askwise.loop import next_query
-    from askwise.model import Belief, Data, features, fit, infer, kernel, paths, uncertainty
+    from askwise.model import Belief, Data, Observer, features, fit, infer, kernel, paths, uncertainty
     from askwise.numerics import seeds
     from askwise.space import Choice, Fixed, Integer, Ordinal, Real, Space
     from askwise.storage import StudyNotFound
-    from askwise.study import Best, Check, Question, Status, Study
+    from askwise.study import Best, Check, Question, Raters, Status, Study
 
-__all__ = ["Best", "Check", "Choice", "Fixed", "Integer", "Ordinal", "Question", "Real", "Space", "Status"]
-__all__ += ["Conflict", "NotFound", "Refused", "Study", "StudyNotFound", "Unavailable"]
-__all__ += ["Belief", "Data", "bench", "features", "fit", "infer", "kernel", "next_query", "numerics"]
+__all__ = ["Best", "Check", "Choice", "Fixed", "Integer", "Ordinal", "Question", "Raters", "Real", "Space"]
+__all__ += ["Conflict", "NotFound", "Refused", "Status", "Study", "StudyNotFound", "Unavailable"]
+__all__ += [
+    "Belief",
+    "Data",
+    "Observer",
+    "bench",
+    "features",
+    "fit",
+    "infer",
+    "kernel",
+    "next_query",
+    "numerics",
+]
 __all__ += ["paths", "rules", "seeds", "uncertainty"]
 
 # GPyTorch's, on import, in every process: nobody who uses askwise can do anything about it
@@ -32,11 +43,11 @@ warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", Deprecatio
 _HOMES = {
     "errors": ("Conflict", "NotFound", "Refused", "Unavailable"),
     "loop": ("next_query",),
-    "model": ("Belief", "Data", "features", "fit", "infer", "kernel", "paths", "uncertainty"),
+    "model": ("Belief", "Data", "Observer", "features", "fit", "infer", "kernel", "paths", "uncertainty"),
     "numerics": ("seeds",),
     "space": ("Choice", "Fixed", "Integer", "Ordinal", "Real", "Space"),
     "storage": ("StudyNotFound",),
-    "study": ("Best", "Check", "Question", "Status", "Study"),
+    "study": ("Best", "Check", "Question", "Raters", "Status", "Study"),
 }
 
 

@@ -16,6 +16,7 @@ _COMMAND = (
     "For yes/no studies: the command to run for each question, such as './gait.sh {gain} {cutoff}'; the "
     "values are also in $ASKWISE_GAIN, ... Exit code 0 means yes, 1 no; anything else is a failure and stops."
 )
+_TARGET = "End when the study has this many answers or, where people differ, this participant has."
 
 
 @main.command()
@@ -30,6 +31,7 @@ def ask(
 
     A question that is still open is shown again.
     """
+    from askwise.cli.conversation import unnamed
     from askwise.cli.screen import console, question_table
     from askwise.cli.session import opened, read_context
     from askwise.study import labels
@@ -48,6 +50,8 @@ def ask(
     out.print(question_table(question.options, session.config.space))
     ways = session.study.plan.kind.examples(names)
     out.print(f"\nAnswer with `askwise tell {question.id} ANSWER`: {ways}.")
+    if note := unnamed(session.study, participant):
+        out.print(note)
 
 
 @main.command()
@@ -91,7 +95,7 @@ def tell(  # noqa: PLR0913 - one for each option
 def run(  # noqa: PLR0913 - one for each option
     answers: Annotated[
         int | None,
-        typer.Option("--answers", "-n", min=1, metavar="N", help="End when the study has this many answers."),
+        typer.Option("--answers", "-n", min=1, metavar="N", help=_TARGET),
     ] = None,
     command: Annotated[str | None, typer.Option(metavar="TEXT", help=_COMMAND)] = None,
     timeout: Annotated[

@@ -17,6 +17,9 @@ DEFAULT_FILE = Path("askwise.toml")
 StudyFile = Annotated[Path, typer.Option("--study", "-s", metavar="FILE", help="The study file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Participant = Annotated[str | None, typer.Option("--participant", "-p", metavar="NAME", help="Who answers.")]
+Whose = Annotated[
+    str | None, typer.Option("--participant", "-p", metavar="NAME", help="Of whom, where people differ.")
+]
 Context = Annotated[
     list[str] | None,
     typer.Option("--context", "-c", metavar="NAME=VALUE", help="Value of a context parameter; repeatable."),

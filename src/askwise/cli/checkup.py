@@ -109,8 +109,10 @@ def _events(file: Path) -> Found:
 
 def _record(file: Path) -> Found:
     with opened(file) as session:
-        history = session.study.history()
-        converged = bool(session.study.belief().converged.all())
+        study, history = session.study, session.study.history()
+        separate = study.plan.people.participants == "separate"
+        people = study.participants() if separate else []
+        converged = all(bool(study.belief(who).converged.all()) for who in people or [None])
     answers = sum(entry.status == "answered" for entry in history)
     what = "converges" if converged else "does not quite converge; go on, later answers help"
     return f"{len(history)} questions, {answers} answers; inference {what}"
@@ -118,7 +120,7 @@ def _record(file: Path) -> Found:
 
 def _time_per_question(file: Path | None = None) -> Found:
     """Time to choose the next question, measured on a copy of the study in memory."""
-    study = Study(Space(gain=Real(0, 1), cutoff=Real(0, 1)), initial=0)
+    study, last = Study(Space(gain=Real(0, 1), cutoff=Real(0, 1)), initial=0), None
     if file is not None:
         with opened(file) as session:
             plan, history = session.study.plan, session.study.history()
@@ -127,9 +129,11 @@ def _time_per_question(file: Path | None = None) -> Found:
         study = Study.of(plan)
         for entry in history:
             if entry.status == "answered" and entry.answer is not None:
-                study.record([dict(option) for option in entry.options], entry.answer)
+                given = [dict(option) for option in entry.options]
+                study.record(given, entry.answer, participant=entry.participant)
+                last = entry.participant
     began = time.perf_counter()
-    study.ask()
+    study.ask(last)
     took = time.perf_counter() - began
     if took > _SLOW:
         advice = "Close other programs, or choose a faster rule."

@@ -95,6 +95,13 @@ def open_question(study: Study) -> int:
     return waiting[0]
 
 
+def unnamed(study: Study, participant: str | None) -> str:
+    """A note for those who forget to say who answers, where that matters."""
+    if participant is not None or not study.plan.people.differ:
+        return ""
+    return "These answers are of one person without a name; --participant NAME says who answers."
+
+
 @dataclass(frozen=True)
 class Interview:
     """Who is asked, until when, and where questions are shown."""
@@ -107,9 +114,17 @@ class Interview:
     console: Console
 
     @property
+    def count(self) -> int:
+        """Number of answers: of the study, whoever gave them, or of the participant where people differ."""
+        study = self.session.study
+        if not study.plan.people.differ:
+            return study.count()
+        return study.answers_by_participant().get(self.participant, 0)
+
+    @property
     def enough(self) -> bool:
-        """Whether the study has enough answers, whoever gave them."""
-        return self.target is not None and self.session.study.count() >= self.target
+        """Whether there are enough answers."""
+        return self.target is not None and self.count >= self.target
 
 
 Done = dict[Literal["answers", "given", "interrupted"], int]
@@ -119,13 +134,14 @@ Done = dict[Literal["answers", "given", "interrupted"], int]
 def ask_repeatedly(interview: Interview, answered: Callable[[Question], bool], intro: str = "") -> Done:
     """Ask until there are enough answers, ``answered`` returns False, or somebody presses Ctrl-C."""
     study, out = interview.session.study, interview.console
-    before, interrupted = study.count(), False
+    before, interrupted, differ = interview.count, False, study.plan.people.differ
     if interview.enough:
-        expected = f"be more than the {before} answers that the study has"
-        advice = "It counts all answers of the study."
+        expected = f"be more than the {before} answers that {'there are' if differ else 'the study has'}"
+        advice = f"It counts all answers of the {'participant' if differ else 'study'}."
         raise Refused("--answers", expected, interview.target, advice)
-    if intro:
-        out.print(Text(intro, style="dim"))
+    for line in (intro, unnamed(study, interview.participant)):
+        if line:
+            out.print(Text(line, style="dim"))
     try:
         while not interview.enough:
             question = study.ask(interview.participant, interview.context)
@@ -134,14 +150,16 @@ def ask_repeatedly(interview: Interview, answered: Callable[[Question], bool], i
                 break
     except KeyboardInterrupt:
         interrupted = True
-    count = study.count()
+    count = interview.count
     if interrupted:
         kept = counted(count, "answer")
         out.print(f"\nStopped. Nothing is lost: the record has {kept}. The same command resumes.")
     elif count:
         out.print()
         if not study.space.contexts or interview.context:
-            print_best(out, interview.session, study.best(interview.context))
+            who = interview.participant if differ else None
+            found = study.best(interview.context, participant=who)
+            print_best(out, interview.session, found, participant=who)
     return {"answers": count, "given": count - before, "interrupted": interrupted}
 
 
@@ -180,7 +198,7 @@ class _Person:
         """Show a question and record the reply; False if the person quits."""
         study, out = self.interview.session.study, self.interview.console
         out.print()
-        out.print(progress_line(study.count(), self.interview.target))
+        out.print(progress_line(self.interview.count, self.interview.target))
         self._show(question)
         began = time.monotonic()
         reply = self._reply()

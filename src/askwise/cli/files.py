@@ -95,11 +95,11 @@ def read_rows(file: Path, study: Study) -> tuple[list[Imported], int]:
 def check_new(file: Path, rows: Sequence[Imported], study: Study) -> None:
     """Refuse a file if the study already has all its answers, since they would count twice."""
     there = Counter(
-        _identity(entry.options, entry.answer, study)
+        _identity(entry.options, entry.answer, entry.participant, study)
         for entry in study.history()
         if entry.status == "answered" and entry.answer is not None
     )
-    given = Counter(_identity(row.options, row.answer, study) for row in rows)
+    given = Counter(_identity(row.options, row.answer, row.participant, study) for row in rows)
     if given and given <= there:
         got = f"{len(rows)} in {file}, all of which it already has"
         raise Refused("answers", "be new to the study", got, "Add --again if they were given a second time.")
@@ -113,10 +113,16 @@ def import_key(rows: Sequence[Imported], study: Study, again: bool) -> str:
     return next(key for key in keys if not (again and study.is_recorded(key)))
 
 
-def _identity(options: Sequence[Mapping[str, Any]], answer: Answer, study: Study) -> str:
-    """A key that is equal for equal settings in the same order with the same answer, up to rounding."""
+def _identity(
+    options: Sequence[Mapping[str, Any]], answer: Answer, participant: str | None, study: Study
+) -> str:
+    """A key that is equal for equal settings in the same order with the same answer, up to rounding.
+
+    Where people differ, the answers of two of them are not the same.
+    """
     places = [[round(place, 9) for place in study.space.unit(option).tolist()] for option in options]
-    return json.dumps([places, answer.to_json()], sort_keys=True)
+    who = participant if study.plan.people.differ else None
+    return json.dumps([places, answer.to_json(), who], sort_keys=True)
 
 
 def _check(row: Imported, study: Study) -> None:

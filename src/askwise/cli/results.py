@@ -7,34 +7,44 @@ from typing import Annotated
 
 import typer
 
-from askwise.cli.app import DEFAULT_FILE, AsJson, Context, StudyFile, main, print_json, show
+from askwise.cli.app import DEFAULT_FILE, AsJson, Context, StudyFile, Whose, main, print_json, show
 from askwise.errors import extra
 
-Figures = StrEnum("Figures", ["slices", "maps", "uncertainty", "score", "progress", "all"])
+Figures = StrEnum("Figures", ["slices", "maps", "uncertainty", "score", "progress", "raters", "all"])
 
 
 @main.command()
-def status(context: Context = None, study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
-    """Show how far the study has come, and whether to go on."""
-    from askwise.cli.screen import console, table
-    from askwise.cli.session import opened, read_context
-    from askwise.space import readable
+def status(
+    participant: Whose = None,
+    context: Context = None,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far the study has come, and whether to go on.
+
+    Also what the answers say of the people.  In a study of separate people each has a
+    row; --participant shows one of them.
+    """
+    from askwise.cli.people import raters_of
+    from askwise.cli.screen import console, print_status, print_statuses
+    from askwise.cli.session import each_person, opened, read_context, read_participant
 
     with opened(study) as session:
-        found = session.study.status(read_context(context, session.study.space))
-    if as_json:
-        print_json({"name": session.config.name, **asdict(found)})
-        return
-    counts = {name: n for name, n in asdict(found).items() if isinstance(n, int) and (n or name == "answers")}
-    out = console()
-    out.print(f"{session.config.name}: {session.config.question}\n")
-    out.print(table(["", ""], counts.items()))
-    if found.gain is not None and found.regret is not None:
-        out.print(
-            f"\nOne more answer is expected to improve the setting by {readable(found.gain)}, all further "
-            f"ones together by {readable(found.regret)} ({session.study.plan.kind.unit})."
-        )
-    out.print(f"\n{found.hint}")
+        asked, out = session.study, console()
+        given, who = read_context(context, asked.space), read_participant(participant, asked)
+        people = each_person(asked, who)
+        found = {one: asked.status(given, one) for one in people or [who]}
+        raters = None if people else raters_of(asked, who)
+        head = {"name": session.config.name}
+        if people and as_json:
+            print_json({**head, "people": [{"participant": p, **asdict(s)} for p, s in found.items()]})
+        elif people:
+            print_statuses(out, session, found)
+        elif as_json:
+            last = {"raters": raters and asdict(raters)}
+            print_json({**head, "participant": who, **asdict(found[who]), **last})
+        else:
+            print_status(out, session, found[who], raters, who)
 
 
 @main.command()
@@ -43,48 +53,69 @@ def best(
         list[str] | None,
         typer.Option("--reference", "-r", metavar="NAME=VALUE", help="Setting to compare with."),
     ] = None,
+    participant: Whose = None,
     context: Context = None,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
 ) -> None:
-    """Show the recommended setting, and how likely it is to be preferred or to work."""
-    from askwise.cli.screen import console, print_best
-    from askwise.cli.session import opened, read_context, read_setting
+    """Show the recommended setting, and how likely it is to be preferred or to work.
+
+    In a study of separate people each has a row; --participant shows one of them.  In a
+    study of a population it is the setting for all; --participant shows one person's.
+    """
+    from askwise.cli.screen import console, print_best, print_bests
+    from askwise.cli.session import each_person, opened, read_context, read_participant, read_setting
 
     with opened(study) as session:
-        space = session.study.space
+        asked, space = session.study, session.study.space
         rival = read_setting(reference, space, "--reference") or None
-        found = session.study.best(read_context(context, space), rival)
-        if as_json:
-            checks = [asdict(check) for check in session.study.checks()]
-            counts = {"answers": session.study.count(), "checks": checks}
-            print_json({**asdict(found), "reference": rival, **counts})
+        given, who = read_context(context, space), read_participant(participant, asked)
+        people = each_person(asked, who)
+        found = {one: asked.best(given, rival, one) for one in people or [who]}
+        if not as_json and people:
+            print_bests(console(), session, found, rival is not None)
+        elif not as_json:
+            print_best(console(), session, found[who], rival is not None, who)
         else:
-            print_best(console(), session, found, rival is not None)
+            counts = asked.answers_by_participant()
+            each = [
+                {"participant": one, **asdict(its), "answers": counts.get(one, 0)}
+                | {"checks": [asdict(check) for check in asked.checks(one)]}
+                for one, its in found.items()
+            ]
+            shared = {} if asked.plan.people.participants == "separate" else {"answers": asked.count()}
+            one = {**each[0], "reference": rival, **shared}
+            print_json({"people": each, "reference": rival} if people else one)
 
 
 @main.command()
 def plot(
     kind: Annotated[Figures, typer.Option(help="What to draw.")] = Figures.all,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the figures.")] = Path("plots"),
+    participant: Whose = None,
     context: Context = None,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
 ) -> None:
     """Draw figures of the study, as PNG files."""
-    from askwise.cli.session import opened, read_context
+    from askwise.cli.session import opened, read_context, read_participant
     from askwise.storage import overwritable
 
-    kinds = [each for each in Figures if each is not Figures.all] if kind is Figures.all else [kind]
     with opened(study) as session:
+        several = len(session.study.participants()) > 1
+        kinds = [each for each in Figures if each is not Figures.all] if kind is Figures.all else [kind]
+        if kind is Figures.all and not several:
+            kinds.remove(Figures.raters)
         needed = kinds != [Figures.progress]  # which is about the last context, unless one is given
         given = read_context(context, session.study.space, needed=needed)
+        whose = {"participant": read_participant(participant, session.study)}
         with extra("plots", "plot"):
             from askwise import plots
         out.mkdir(parents=True, exist_ok=True)
         paths = {each.value: str(overwritable(out / f"{each.value}.png")) for each in kinds}
         for name, path in paths.items():
-            getattr(plots, f"study_{name}")(session.study, context=given).savefig(path, dpi=150)
+            options = {} if name == "raters" else whose
+            getattr(plots, f"study_{name}")(session.study, context=given, **options).savefig(path, dpi=150)
     show(as_json, {"files": paths}, "\n".join(paths.values()))
 
 

@@ -94,7 +94,7 @@ def _check_unchanged(file: Path, config: Config, stored: dict[str, Any]) -> None
     """Refuse a file that was changed after the first question: its answers would mean something else."""
     # settings that the file leaves out keep their recorded values, even if the defaults have changed since
     left_open = {name: stored[name] for name in _OPEN if getattr(config, name) is None}
-    before, now = _listed(stored), _listed(config.plan(**left_open).to_dict())
+    before, now = _listed(stored), _listed(config.plan(**left_open).written_like(stored))
     for name in {**now, **before}:
         value: Any = now.get(name)
         old: Any = before.get(name)
@@ -138,6 +138,25 @@ def read_context(pairs: Sequence[str] | None, space: Space, needed: bool = True)
         expected, advice = f"set {', '.join(known)}", f"Add --context {missing[0]}=..."
         raise Refused("context", expected, f"no {missing[0]}", advice)
     return given or None
+
+
+def read_participant(name: str | None, study: Study) -> str | None:
+    """The participant that is named, who must have answered where people differ."""
+    if name is None or not (known := study.participants()):
+        return name
+    if not study.plan.people.differ:
+        advice = 'Leave it out; for a taste of each, begin a study with participants = "population".'
+        raise Refused("--participant", "be left out where all share one taste", repr(name), advice)
+    if name not in known:
+        names = ", ".join(repr(one) for one in known if one is not None) or "nobody with a name"
+        raise Refused("--participant", f"have answered ({names})", repr(name), "Correct the name.")
+    return name
+
+
+def each_person(study: Study, participant: str | None) -> list[str | None]:
+    """The people who have a result each, if none of them is named; empty if there is one result."""
+    separate = study.plan.people.participants == "separate" and participant is None
+    return known if separate and len(known := study.participants()) > 1 else []
 
 
 def read_setting(

@@ -66,6 +66,7 @@ def check(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
         shown["expires"] = f"after {plan.expires:g} s"
     if plan.repeats:
         shown["repeats"] = f"{plan.repeats:.2g} of the questions are asked twice"
+    shown |= {name: value for name, value in plan.people.to_dict().items() if name != "threshold"}
     out.print()
     out.print(table(["", ""], [("name", config.name), ("question", config.question), *shown.items()]))
     out.print()

@@ -39,7 +39,7 @@ def trials(interview: Interview, command: str, timeout: float | None) -> Done:
         record = lambda: study.tell(question, yes, seconds=seconds)  # noqa: E731
         if record_unless_answered(interview, question, record):
             shown = ", ".join(f"{name} {readable(value)}" for name, value in setting.items())
-            count, word = study.count(), "yes" if yes else "no"
+            count, word = interview.count, "yes" if yes else "no"
             of = f"/{interview.target}" if interview.target and count <= interview.target else ""
             out.print(f"{count}{of}  {word:3}  {shown}")
         return True

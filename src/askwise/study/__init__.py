@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from askwise.study.questions import Model as Model
     from askwise.study.questions import Situation as Situation
     from askwise.study.questions import next_question as next_question
+    from askwise.study.raters import Estimate as Estimate
+    from askwise.study.raters import Rater as Rater
+    from askwise.study.raters import Raters as Raters
     from askwise.study.recommendation import UNTRUSTED as UNTRUSTED
     from askwise.study.recommendation import Best as Best
     from askwise.study.recommendation import Outlook as Outlook
@@ -49,6 +52,7 @@ _HOMES = {
     "feedback": ("FEEDBACKS",),
     "plan": ("Plan",),
     "questions": ("Model", "Situation", "next_question"),
+    "raters": ("Estimate", "Rater", "Raters"),
     "recommendation": ("UNTRUSTED", "Best", "Outlook", "best", "outlook", "probability_of_best"),
     "simulation": ("Checkpoint", "Simulation", "conclusion", "simulated"),
     "state": ("Answered", "Entry", "State"),

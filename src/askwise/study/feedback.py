@@ -73,6 +73,14 @@ class Feedback:
     )
     _alone: ClassVar[str] = "It is expected to be preferred to a setting at random {:.0%} of the time."
     _against: ClassVar[str] = "It is expected to be preferred to the reference {:.0%} of the time."
+    _column: ClassVar[tuple[str, str]] = (
+        "preferred",
+        "Preferred: how often it is expected to be preferred to a setting at random.",
+    )
+    _column_against: ClassVar[tuple[str, str]] = (
+        "preferred",
+        "Preferred: how often it is expected to be preferred to the reference.",
+    )
 
     def check_size(self, size: object) -> int:
         """The number of settings in a question."""
@@ -162,6 +170,10 @@ class Feedback:
         """What the probability of a recommended setting means."""
         return (self._against if reference else self._alone).format(probability)
 
+    def column(self, reference: bool) -> tuple[str, str]:
+        """What that probability is called above a column of a table, and what it means."""
+        return self._column_against if reference else self._column
+
 
 class Binary(Feedback):
     """Did it work?"""
@@ -179,6 +191,8 @@ class Binary(Feedback):
     _remaining = "the true best is expected to succeed {:.0%} more often than the recommended setting"
     _alone = "It is expected to work {:.0%} of the time."
     _against = "It is more likely to work than the reference with a probability of {:.0%}."
+    _column = "works", "Works: how often it is expected to work."
+    _column_against = "better", "Better: the probability that it is more likely to work than the reference."
 
     def champion(self, search: Search, belief: Belief) -> Tensor:
         """The point with the highest chance of a yes."""

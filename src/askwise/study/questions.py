@@ -182,6 +182,7 @@ class Model:
             self._shelf.put(answers, learned.to_keep())
         return learned
 
+    @one_thread()
     def by_rater(self, answers: tuple[Answered, ...]) -> Belief:
         """The belief of a study with one taste, with points of different people kept apart."""
         apart = Model(replace(self.plan, people=replace(self.plan.people, participants="population")))
@@ -190,6 +191,7 @@ class Model:
         data = data.with_margin(learned.margin) if data.has_ties and learned.margin > 0 else data
         return infer(_applied(learned.observer, data), learned.kernel)
 
+    @one_thread()
     def raters(self, answers: tuple[Answered, ...]) -> Raters:
         """What is learned of the people, from the answers of the last refit."""
         known = answers[: refit_count(len(answers))]

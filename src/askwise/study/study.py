@@ -5,6 +5,7 @@ import functools
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -68,6 +69,11 @@ class Status:
     hint: str
     checks: list[Check] = field(default_factory=list)
     """Whether the answers look as if somebody had looked at the questions; see :meth:`Study.checks`."""
+
+    @property
+    def short_hint(self) -> str:
+        """The hint without its reasons, which follow a colon."""
+        return self.hint.partition(":")[0]
 
 
 class Study:
@@ -308,8 +314,8 @@ class Study:
         with self._lock:
             self._ledger.catch_up()
             state = State(dict(self._ledger.state.entries), self._ledger.state.last)
+        participant = self.whose(participant)
         if self.plan.people.participants == "separate":
-            participant = self._one_of(participant)
             state = state.of_participant(participant)
         counts = {status: state.count(status) for status in ("skipped", "voided", "open", "expired")}
         situation = Situation.of(state, given, self.plan.people, participant)
@@ -332,8 +338,10 @@ class Study:
             checks=found,
         )
 
-    def checks(self) -> list[Check]:
+    def checks(self, participant: str | None = None) -> list[Check]:
         """Whether the answers look as if somebody had looked at the questions.
+
+        ``participant``: of whom, in a study of separate people; by default of all together.
 
         While one of them is flagged, no probability is to be trusted: a model explains the answers of a coin
         as well.  Only checks that apply are listed: ``sides`` (an option is chosen for its place), ``model``
@@ -344,9 +352,12 @@ class Study:
             self._ledger.catch_up()
             state = self._ledger.state
             answered = state.having("answered")
-        if self.plan.people.participants == "separate":
-            each = (state.of_participant(who).having("answered") for who in self.participants())
+        people = self.participants() if self.plan.people.participants == "separate" else []
+        if participant is None and len(people) > 1:
+            each = (state.of_participant(who).having("answered") for who in people)
             return checks(self.plan, [entry for theirs in each for entry in theirs], None)
+        if people:
+            answered = state.of_participant(self.whose(participant)).having("answered")
         return self._checks(answered, self._belief(tuple(entry.answered for entry in answered)))
 
     def _checks(self, answered: Sequence[Entry], belief: Belief | None) -> list[Check]:
@@ -364,30 +375,38 @@ class Study:
         validation.check_participant(participant)
         with self._lock:
             self._ledger.catch_up()
-            if self.plan.people.participants == "separate":
-                participant = self._one_of(participant)
+            participant = self.whose(participant)
             answers = Situation.of(self._ledger.state, None, self.plan.people, participant).answers
         return self.model.belief(answers, participant)
 
     def participants(self) -> list[str | None]:
         """Everybody who has answered, in the order of their first answers."""
+        return list(self.answers_by_participant())
+
+    def answers_by_participant(self) -> dict[str | None, int]:
+        """How many answers everybody has given, in the order of their first answers."""
         with self._lock:
             self._ledger.catch_up()
-            return list(dict.fromkeys(entry.participant for entry in self._ledger.state.having("answered")))
+            return dict(Counter(entry.participant for entry in self._ledger.state.having("answered")))
 
     def raters(self, participant: str | None = None) -> Raters:
         """What is learned of the people: lapses, noise, and how much they differ, with intervals of 95%."""
         with self._lock:
             self._ledger.catch_up()
-            if self.plan.people.participants == "separate":
-                participant = self._one_of(participant)
+            participant = self.whose(participant)
             answers = Situation.of(self._ledger.state, None, self.plan.people, participant).answers
         return self.model.raters(answers)
 
-    def _one_of(self, participant: str | None) -> str | None:
-        """The participant; the only one if none is named."""
+    def whose(self, participant: str | None = None) -> str | None:
+        """Whose utility is modelled for this participant; None if it is that of all.
+
+        In a study of separate people the only one need not be named, one of several must be; as in
+        :meth:`ask`, None is a person, if somebody without a name has answered.
+        """
+        if self.plan.people.participants != "separate":
+            return participant if self.plan.people.differ else None
         known = self.participants()
-        if participant is not None or known in ([], [None]):
+        if participant is not None or not known or None in known:
             return participant
         if len(known) > 1:
             names = ", ".join(map(repr, known))
