@@ -161,8 +161,7 @@ def _print_raters(out: Console, study: Study, found: Raters) -> None:
         cells = [(name_of(who), *rest) for who, *rest in people.rows(study, found)]
         out.print(table(["", "answers", "without looking", "noise"], cells, right=[1, 2, 3]))
         out.print("\nWithout looking: share of the answers that have nothing to do with the question.")
-        out.print("Noise: how much answers vary. 1 is typical; at 2, somebody notices only differences")
-        out.print("twice as large.")
+        out.print("Noise: how much answers vary; 1 is typical, 2 twice as much.")
     for sentence in people.sentences(study.space, found):
         out.print(sentence)
 

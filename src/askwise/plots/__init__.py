@@ -11,4 +11,5 @@ from askwise.plots.maps import study_slices as study_slices
 from askwise.plots.maps import study_uncertainty as study_uncertainty
 from askwise.plots.progress import study_progress as study_progress
 from askwise.plots.questions import question as question
+from askwise.plots.raters import study_raters as study_raters
 from askwise.plots.scores import study_score as study_score

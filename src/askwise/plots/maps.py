@@ -27,14 +27,14 @@ _SPREAD = "uncertainty\n(standard deviation)"
 
 
 @rc_context(STYLE)
-def study_slices(study: Study, context: Setting | None = None) -> Figure:
+def study_slices(study: Study, context: Setting | None = None, participant: str | None = None) -> Figure:
     """Predictions along each parameter, with the others as in the recommended setting.
 
     For yes/no studies the chance of a yes; else the chance that a setting is preferred to the
     recommended one, with a 95% credible band.  Settings asked about are marked above (yes, preferred) or
     below (no, not preferred); marks fade with their distance from the slice.
     """
-    scene = Scene.of(study, context)
+    scene = Scene.of(study, context, participant)
     columns = 2 if len(scene.free) == 4 else min(_COLUMNS, len(scene.free))
     rows = math.ceil(len(scene.free) / columns)
     figure = Figure(figsize=(max(4.6, 0.6 + 2.9 * columns), 0.7 + 2.7 * rows), layout="constrained")
@@ -70,13 +70,13 @@ def _slice(axis: Axes, scene: Scene, plane: Plane) -> None:
 
 
 @rc_context(STYLE)
-def study_maps(study: Study, context: Setting | None = None) -> Figure:
+def study_maps(study: Study, context: Setting | None = None, participant: str | None = None) -> Figure:
     """Mean of f and its standard deviation over pairs of parameters, through the recommended setting.
 
     At most three pairs: those along which the mean changes most.  Infeasible regions are hatched.  Marks
     fade with their distance from the plane, by prior correlation.
     """
-    scene = Scene.of(study, context)
+    scene = Scene.of(study, context, participant)
     drawn = pairs(scene)[:_PAIRS]
     figure = Figure(figsize=(8.6, 0.8 + 2.9 * len(drawn)), layout="constrained")
     panels = figure.subplots(len(drawn), 2, squeeze=False)
@@ -97,13 +97,13 @@ def study_maps(study: Study, context: Setting | None = None) -> Figure:
 
 
 @rc_context(STYLE)
-def study_uncertainty(study: Study, context: Setting | None = None) -> Figure:
+def study_uncertainty(study: Study, context: Setting | None = None, participant: str | None = None) -> Figure:
     """Uncertainty about the next answer, split into its epistemic and its aleatoric part.
 
     Of a yes, or of a duel with the recommended setting, as a variance (at most 1/4), over the two parameters
     along which the mean of f changes most.
     """
-    scene = Scene.of(study, context)
+    scene = Scene.of(study, context, participant)
     plane = Plane.of(scene, pairs(scene)[0])
 
     def uncertainty(x: Float[Tensor, "q d"]) -> Decomposition:

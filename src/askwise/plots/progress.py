@@ -2,6 +2,7 @@
 
 import functools
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +13,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, PercentFormatter
 
 from askwise.errors import Refused
-from askwise.plots.scales import shown
+from askwise.plots.scales import escaped
+from askwise.plots.scene import entries_of, subject, title
 from askwise.plots.style import BLUE, GREY, INK, RED, STYLE, message
 from askwise.space import Setting
 from askwise.study import (
+    UNTRUSTED,
     Entry,
     Outlook,
     Situation,
@@ -30,6 +33,7 @@ from askwise.study import (
 
 _EVERY, _MOST = 5, 8  # answers between checkpoints, and the largest number of checkpoints
 _SAME = 0.02  # settings this close to the recommended one, in shares of the range, count as the same
+_LINE = 76  # characters of the warning
 _FAST = 20  # ratio of response times beyond which their axis is logarithmic
 
 
@@ -38,21 +42,24 @@ _Checkpoint = tuple[int, float, Outlook]
 
 
 @rc_context(STYLE)
-def study_progress(study: Study, context: Setting | None = None) -> Figure:
+def study_progress(study: Study, context: Setting | None = None, participant: str | None = None) -> Figure:
     """Confidence in the recommended setting, expected regret and gain, and the answers, question by question.
 
     Top: the probability that the setting recommended at the time was the best of all settings asked about
     (those within 2% of the range of each parameter count as the same).  Then its expected regret, and the
     expected gain from the next answer, in units of the noise of one answer.  With contexts, all this is for
-    one of them, by default the last.
+    one of them, by default the last; where people differ, for one of them or for all.  If a check of the
+    answers is flagged, it says so.
     """
-    entries = study.history()
+    who = study.whose(participant)
+    separate = study.plan.people.participants == "separate"
+    entries = entries_of(study, who) if separate else study.history()
     if not any(entry.status == "answered" for entry in entries):
         raise Refused("study", "have answers to be drawn", "none", "Ask and tell first.")
     if context is None and study.space.contexts:
         last = [entry for entry in entries if entry.status == "answered"][-1].options[0]
         context = {name: last[name] for name in study.space.contexts}
-    points = _checkpoints(study, entries, context)
+    points = _checkpoints(study, entries, context, who)
     timed = any(entry.seconds is not None for entry in entries)
     ratios = (3, 3, 2, 2) if timed else (3, 3, 2)
     figure = Figure(figsize=(7, 7.4 if timed else 6), layout="constrained")
@@ -63,20 +70,24 @@ def study_progress(study: Study, context: Setting | None = None) -> Figure:
     for axis in times:
         _times(axis, entries)
     bottom, margin = figure.axes[-1], max(0.7, 0.015 * len(entries))
-    bottom.set(xlabel="question", xlim=(-margin, len(entries) - 1 + margin))
+    bottom.set(xlabel="question", xlim=(entries[0].id - margin, entries[-1].id + margin))
     bottom.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
     figure.align_ylabels()
-    if context:
-        figure.suptitle(f"For {shown(study.space, dict(context))}", fontsize=10.5, x=0.01, ha="left")
+    title(figure, subject(study, context, who))
+    if flagged := [check.detail for check in study.checks(who) if check.flagged]:
+        words = textwrap.fill(" ".join([*flagged, UNTRUSTED]), _LINE)
+        sure.set_title(escaped(words), color=RED)
     return figure
 
 
-def _checkpoints(study: Study, entries: Sequence[Entry], context: Setting | None) -> list[_Checkpoint]:
+def _checkpoints(
+    study: Study, entries: Sequence[Entry], context: Setting | None, who: str | None
+) -> list[_Checkpoint]:
     """Checkpoints after 5, 10, .. answers and after all, from the first model on."""
     plan, model, domain = study.plan, study.model, study.space.domain(context)
     state = State({entry.id: entry for entry in entries})
     answered = state.having("answered")
-    answers = Situation.of(state, context, plan.people).answers
+    answers = Situation.of(state, context, plan.people, who).answers
     asked = model.points([option for entry in answered for option in entry.options])
     rivals = (asked if domain is None else domain.snapped(asked)).unique(dim=0)  # distinct, in this context
     step = _EVERY * math.ceil(len(answers) / (_EVERY * _MOST))
@@ -85,15 +96,16 @@ def _checkpoints(study: Study, entries: Sequence[Entry], context: Setting | None
         known = answers[:count]
         if count < plan.initial or not model.is_ready(known):
             continue
-        belief, (_, prior) = model.belief(known), model.prepared(known)
+        belief, (_, prior) = model.belief(known, who), model.prepared(known)
         at_best = plan.space.unit(best(belief, plan, domain).params)[None]
         apart = (rivals - at_best).abs().amax(-1)
         chances = probability_of_best(belief, torch.cat([at_best, rivals]), plan.seed)
         sure = chances[0] + chances[1:][apart < _SAME].sum()
         last = answered[count - 1].id
         later = [entry.members for entry in entries if entry.id > last]
-        then = later[0] if later else next_question(model, Situation.of(state, context, plan.people))[0]
-        answered_by = functools.partial(model.answered, known, who=None)
+        now = Situation.of(state, context, plan.people, who)
+        then = later[0] if later else next_question(model, now)[0]
+        answered_by = functools.partial(model.answered, known, who=who)
         look = outlook(belief, plan, prior, domain, model.points(then), answered_by)
         points.append((last, float(sure), look))
     return points

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from askwise.errors import Refused
 from askwise.model import Belief
-from askwise.plots.scales import shown
+from askwise.plots.scales import escaped, shown
 from askwise.space import Domain, Setting, Space
-from askwise.study import Study, Verdict
+from askwise.study import Entry, Study, Verdict
 
 
 @dataclass(frozen=True)
@@ -30,25 +30,30 @@ class Scene:
     """The same in natural units."""
     asked: Sequence[tuple[Setting, Verdict]]
     """The settings asked about, and what the answers say of them."""
+    participant: str | None = None
+    """Whose utility it is, where people differ."""
 
     @classmethod
-    def of(cls, study: Study, context: Setting | None) -> "Scene":
+    def of(cls, study: Study, context: Setting | None, participant: str | None = None) -> "Scene":
         """The scene after all answers; refused while answers are missing."""
         domain, kind = study.space.domain(context), study.plan.kind
+        who = study.whose(participant)
         asked = [
             (option, verdict)
-            for entry in study.history()
+            for entry in entries_of(study, who)
             if entry.status == "answered" and entry.answer is not None
             for option, verdict in zip(entry.options, entry.answer.verdicts(len(entry.options)), strict=True)
         ]
         if not asked:
             raise Refused("study", "have answers to be drawn", "none", "Ask and tell first.")
-        if not kind.has_both_outcomes(study.belief().data):
+        belief = study.belief(who)
+        if not kind.has_both_outcomes(belief.data):
             counts = Counter(verdict for _, verdict in asked)
             got = f"{counts['good']} {kind.words['good']} and {counts['bad']} {kind.words['bad']}"
             raise Refused("study", f"have {kind.needs(study.plan.initial)}", got, "Ask and tell more.")
-        best = study.best(context).params
-        return cls(study, dict(context or {}), study.belief(), domain, study.space.unit(best), best, asked)
+        best = study.best(context, participant=who).params
+        place = study.space.unit(best)
+        return cls(study, dict(context or {}), belief, domain, place, best, asked, who)
 
     @property
     def space(self) -> Space:
@@ -67,8 +72,24 @@ class Scene:
         return [name for name, one in parameters if not one.context and one.width]
 
     def head(self, figure: Figure, text: str = "") -> None:
-        """Title: what the figure shows, and in which context."""
-        given = f"for {shown(self.space, self.context)}" if self.context else ""
-        if text or given:
-            whole = ", ".join(part for part in (text, given) if part)
-            figure.suptitle(whole[:1].upper() + whole[1:], fontsize=10.5, x=0.01, ha="left")
+        """Title: what the figure shows, for whom, and in which context."""
+        title(figure, text, subject(self.study, self.context, self.participant))
+
+
+def entries_of(study: Study, participant: str | None) -> list[Entry]:
+    """The questions of one person, or of all who share a model."""
+    alone = participant is not None or study.plan.people.participants == "separate"
+    return [entry for entry in study.history() if not alone or entry.participant == participant]
+
+
+def subject(study: Study, context: Setting | None, participant: str | None) -> str:
+    """For whom and in which context something is drawn, in words; empty where there is no choice."""
+    given = [shown(study.space, dict(context))] if context else []
+    whom = [escaped(participant)] if participant is not None else []
+    return f"for {', '.join(whom + given)}" if whom or given else ""
+
+
+def title(figure: Figure, *parts: str) -> None:
+    """A title above all panels, if there is anything to say."""
+    if whole := ", ".join(part for part in parts if part):
+        figure.suptitle(whole[:1].upper() + whole[1:], fontsize=10.5, x=0.01, ha="left")

@@ -23,13 +23,13 @@ _DEPTH = 3  # depth to which a score is drawn, in units of the range of its bett
 
 
 @rc_context(STYLE)
-def study_score(study: Study, context: Setting | None = None) -> Figure:
+def study_score(study: Study, context: Setting | None = None, participant: str | None = None) -> Figure:
     """The score that the next query maximises, as one of its members moves, and the query.
 
     Over the two parameters along which the mean of f changes most; the others are as in the member that
     moves.  Nothing is asked: an open question is drawn, or else the one that would come next.
     """
-    scene = Scene.of(study, context)
+    scene = Scene.of(study, context, participant)
     trace = _trace(scene)
     movers, pair = list(trace.chosen)[:_MOST], pairs(scene)[0]
     columns = max(1, min(2, len(movers)))
@@ -91,20 +91,20 @@ def _clipped(values: Tensor) -> Tensor:
 
 def _trace(scene: Scene) -> Trace:
     """The next query, as the study would choose it, and the searches that lead to it."""
-    study, given = scene.study, scene.context or None
+    study, given, who = scene.study, scene.context or None, scene.participant
     entries = study.history()
-    waiting = _waiting(entries, given)
+    waiting = _waiting(entries, given, who)
     known = {entry.id: entry for entry in entries if waiting is None or entry.id < waiting.id}
     rule = Watched(study.rule)
     model = copy.copy(study.model)
     model.plan = replace(study.plan, rule=rule)  # what it has learned does not depend on the rule
-    options, order = next_question(model, Situation.of(State(known), given, study.plan.people))
+    options, order = next_question(model, Situation.of(State(known), given, study.plan.people, who))
     members = [options[order.index(member)] for member in range(len(order))]
     return Trace(model.points(members if waiting is None else waiting.members), rule.steps)
 
 
-def _waiting(entries: list[Entry], context: Setting | None) -> Entry | None:
+def _waiting(entries: list[Entry], context: Setting | None, participant: str | None) -> Entry | None:
     """The question that would be shown again."""
     here = [entry for entry in entries if (entry.context or None) == context]
-    still = [entry for entry in here if entry.status == "open" and entry.participant is None]
+    still = [entry for entry in here if entry.status == "open" and entry.participant == participant]
     return next(iter(still + [entry for entry in here if entry.status == "expired"]), None)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from askwise.study.recommendation import Best as Best
     from askwise.study.recommendation import Outlook as Outlook
     from askwise.study.recommendation import best as best
+    from askwise.study.recommendation import likely_bests as likely_bests
     from askwise.study.recommendation import outlook as outlook
     from askwise.study.recommendation import probability_of_best as probability_of_best
     from askwise.study.simulation import Checkpoint as Checkpoint
@@ -53,7 +54,15 @@ _HOMES = {
     "plan": ("Plan",),
     "questions": ("Model", "Situation", "next_question"),
     "raters": ("Estimate", "Rater", "Raters"),
-    "recommendation": ("UNTRUSTED", "Best", "Outlook", "best", "outlook", "probability_of_best"),
+    "recommendation": (
+        "UNTRUSTED",
+        "Best",
+        "Outlook",
+        "best",
+        "likely_bests",
+        "outlook",
+        "probability_of_best",
+    ),
     "simulation": ("Checkpoint", "Simulation", "conclusion", "simulated"),
     "state": ("Answered", "Entry", "State"),
     "study": ("Question", "Status", "Study"),

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from askwise.model import Belief, Data, infer, paths
-from askwise.numerics import generator, ndtr, one_thread
+from askwise.numerics import cholesky, generator, ndtr, one_thread
 from askwise.search import Search
 from askwise.space import Domain
 from askwise.study.answers import Answer
@@ -139,3 +139,14 @@ def probability_of_best(belief: Belief, points: Float[Tensor, "k d"], seed: int)
     source = generator("askwise study", seed, "best of them")
     drawn = paths.draw_at(points, belief, 4 * _DRAWS, source)
     return torch.bincount(drawn.argmax(-1), minlength=len(points)).float() / len(drawn)
+
+
+@one_thread()
+def likely_bests(belief: Belief, plan: Plan, domain: Domain | None) -> Float[Tensor, "draws d"]:
+    """Where draws of f have their best, of 1,024 space-filling settings and the recommended one."""
+    search = _search(belief, plan, domain)
+    rivals = torch.cat([plan.kind.champion(search, belief), search.warm, search.space_filling(_RIVALS)], -2)
+    mean, cov = belief.joint(rivals)  # paths of a person take a draw of everybody else's, too
+    source = generator("askwise study", plan.seed, "likely bests")
+    normals = torch.randn(len(mean), _DRAWS, generator=source, dtype=mean.dtype)
+    return rivals[(mean[:, None] + cholesky(cov)[0] @ normals).argmax(0)]
