@@ -2,6 +2,7 @@
 
 import functools
 import io
+import itertools
 import math
 import re
 
@@ -17,6 +18,7 @@ import askwise as aw
 from askwise import plots
 from askwise.model import uncertainty
 from askwise.numerics.normal import ndtr
+from askwise.plots import scores
 from askwise.plots.planes import Plane, pairs
 from askwise.plots.scales import Scale, _log_ticks, _number, shown
 from askwise.plots.scene import Scene
@@ -115,6 +117,23 @@ def curve(axis, label: str):
 
 def mesh(axis) -> torch.Tensor:
     return f64(axis.collections[0].get_array().filled(math.nan))
+
+
+def of_people(
+    participants: str = "population", people=("anna", "ben"), feedback: str = "duel", **options
+) -> Study:
+    """A study in which everybody likes another gain."""
+    settings = {"kernel": aw.kernel("matern52", 0.4, 4.0), "initial": 5, "participants": participants}
+    study = Study(SPACES["mixed"], feedback, **settings | options)
+    source = torch.Generator().manual_seed(4)
+    for _ in range(10):
+        for place, who in enumerate(people):
+            points = torch.rand(study.size, study.space.d, generator=source, dtype=torch.float64)
+            points = study.space.domain().snapped(points)
+            far = (points[:, 0] - (place + 0.5) / len(people)).abs()
+            answer = bool(far < 0.25) if feedback == "binary" else int(far.argmin())
+            study.record([study.space.natural(point) for point in points], answer, participant=who)
+    return study
 
 
 # every space
@@ -649,3 +668,127 @@ def test_a_dollar_sign_does_not_start_a_formula():
     figure.savefig(io.BytesIO(), dpi=30)
     assert figure.axes[0].get_xlabel() == r"price \$ (US\$)"
     assert shown(space, {"price $": 2.0, "kind": "$a"}) == r"price \$ = 2 US\$, kind = \$a"
+
+
+# people
+
+
+@each_figure
+@pytest.mark.parametrize("participants", ["separate", "population"])
+def test_a_figure_can_be_of_one_person(kind, participants):
+    study = of_people(participants)
+    draw = getattr(plots, f"study_{kind}")
+    figure = draw(study, participant="ben")
+    assert "or ben" in figure.get_suptitle()  # for ben
+    if participants == "separate":
+        with pytest.raises(aw.Refused, match="participant must be named in a study of separate people"):
+            draw(study)
+    else:
+        assert "ben" not in draw(study).get_suptitle()
+
+
+def test_the_belief_that_is_drawn_is_that_of_the_person():
+    study = of_people()
+    for who in ("anna", "ben", None):
+        scene = Scene.of(study, None, who)
+        assert scene.params == study.best(participant=who).params
+        assert len(scene.asked) == (40 if who is None else 20)
+    figure = plots.study_slices(study, participant="ben")
+    assert star(figure.axes[0])[0] == pytest.approx(study.best(participant="ben").params["gain"])
+
+
+def test_a_question_that_somebody_thinks_about_is_drawn_for_them_alone():
+    study = of_people("separate")
+    open_to_ben = study.ask("ben")
+    members = [open_to_ben.options[open_to_ben.order.index(k)] for k in range(2)]
+    trace = scores._trace(Scene.of(study, None, "ben"))
+    assert torch.allclose(trace.points, study.model.points(members))
+    other = scores._trace(Scene.of(study, None, "anna"))
+    assert not torch.allclose(other.points, trace.points)
+
+
+def test_progress_of_a_person_has_their_questions_only_and_says_what_is_wrong():
+    study = of_people("separate", people=("anna", "ben"))
+    study.record(study.history()[0].options, 0, participant="ben")
+    for _ in range(25):
+        study.tell(study.ask("ben"), 0, seconds=0.1)
+    careless, fine = (plots.study_progress(study, participant=who) for who in ("ben", "anna"))
+    assert "took less than 0.3 s" in careless.axes[0].get_title(loc="left")
+    assert fine.axes[0].get_title(loc="left") == ""
+    assert sum(len(line.get_xdata()) for line in fine.axes[2].lines) == 10
+    careless.draw_without_rendering()
+    heading = careless.axes[0]._left_title.get_window_extent()
+    assert heading.x1 <= careless.bbox.x1
+
+
+def labels_of(figure: Figure) -> list[str]:
+    return [label.get_text() for label in figure.axes[0].get_yticklabels()]
+
+
+def test_people_are_drawn_beside_each_other_with_what_is_best_for_all():
+    study = of_people()
+    figure = plots.study_raters(study)
+    assert labels_of(figure) == ["all (20)", "anna (10)", "ben (10)"]
+    assert [axis.get_xlabel() for axis in figure.axes] == [
+        *("gain (dB)", "cutoff (Hz)", "bands", "mode"),
+        *("answers given\nwithout looking", "noise of answers\n(1 is typical)"),
+    ]
+    gains = figure.axes[0]
+    marks = [line for line in gains.lines if line.get_marker() in ("*", "o")]
+    best = [study.best(participant=who).params["gain"] for who in (None, "anna", "ben")]
+    assert [float(line.get_xdata()[0]) for line in marks] == pytest.approx(best)
+    share = study.raters().share
+    assert f"{share.value:.0%} ({share.interval[0]:.0%} to" in figure.get_suptitle()
+    noises = [float(line.get_xdata()[0]) for line in figure.axes[5].lines if line.get_marker() == "o"]
+    assert noises == pytest.approx([rater.noise.value for rater in study.raters().each])
+
+
+def test_intervals_hold_the_settings_that_may_be_best():
+    study = of_people()
+    belief = study.belief("ben")
+    drawn = recommendation.likely_bests(belief, study.plan, study.space.domain())
+    assert drawn.shape == (256, study.space.d)
+    values = f64([study.space.natural(point)["gain"] for point in drawn])
+    low, high = values.quantile(f64([0.025, 0.975])).tolist()
+    gains = plots.study_raters(study).axes[0]
+    thin = [line.get_xdata().tolist() for line in gains.lines if line.get_linewidth() == 1.2]
+    assert any(ends == pytest.approx([low, high]) for ends in thin)
+    assert belief.mean(drawn).mean() > belief.mean(belief.data.points).mean()  # they are good ones
+
+
+def test_separate_people_have_no_row_for_all_and_one_taste_has_its_verdict_above():
+    separate = plots.study_raters(of_people("separate"))
+    assert labels_of(separate) == ["anna (10)", "ben (10)"]
+    assert separate.get_suptitle() == "Each person from their own answers alone"
+    shared = of_people("shared")
+    words = " ".join(plots.study_raters(shared).get_suptitle().split())
+    (check,) = (check for check in shared.checks() if check.name == "raters")
+    assert words == f"{check.detail} Drawn as if each had a taste of their own"
+    fixed = of_people("separate", lapses=0)
+    assert len(plots.study_raters(fixed).axes) == 4
+
+
+def test_many_people_with_long_names_are_readable():
+    study = of_people(
+        people=[None, "$x$", *(f"patient number {k} of the clinic" for k in range(10))], lapses=0
+    )
+    figure = plots.study_raters(study)
+    figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
+    assert all(box.x0 >= 0 for box in boxes)
+    assert all(one.y0 >= other.y1 for one, other in itertools.pairwise(boxes))
+    assert labels_of(figure)[1:4] == ["(no name) (10)", r"\$x\$ (10)", "patient number 0 of t… (10)"]
+    legend = figure.legends[0].get_window_extent()
+    assert legend.x0 >= 0
+    assert legend.x1 <= figure.bbox.x1
+
+
+@pytest.mark.parametrize("people", [(), ("anna",)])
+def test_a_figure_of_people_is_refused_for_fewer_than_two(people):
+    with pytest.raises(aw.Refused, match="study must have answers of two people or more"):
+        plots.study_raters(of_people(people=people))
+
+
+def test_people_who_say_yes_or_no_are_drawn():
+    figure = plots.study_raters(of_people(feedback="binary", guess=0.25))
+    assert labels_of(figure) == ["all (20)", "anna (10)", "ben (10)"]

@@ -99,6 +99,27 @@ def test_the_template_is_a_study(feedback, tmp_path):
     assert config.question.endswith("?")
 
 
+@pytest.mark.parametrize("feedback", ["binary", "duel", "batch"])
+def test_the_template_explains_who_answers_and_guesses_only_where_a_yes_can_be_one(feedback):
+    text = template(feedback)
+    assert all(f"\n# {name} = " in text for name in ("participants", "aim", "lapses", "noise"))
+    assert ("\n# guess = 0.0\n" in text) == (feedback == "binary")
+    assert "\n\n\n\n" not in text
+
+
+def test_people_are_read_from_the_file():
+    more = 'participants = "population"\naim = "population"\nlapses = 0.05\nnoise = "setting"'
+    people = load(GOOD.replace(DUEL, more)).plan().people
+    assert (people.participants, people.aim, people.lapses, people.noise) == (
+        "population",
+        "population",
+        0.05,
+        "setting",
+    )
+    binary = load(GOOD.replace(DUEL, 'feedback = "binary"\nguess = 0.25')).plan().people
+    assert (binary.guess, binary.lapses) == (0.25, "learned")
+
+
 def test_what_the_template_comments_out_is_valid_too():
     lines = template("duel").splitlines()
     shown = [line.removeprefix("# ") if re.match(r"# (\w+ = |\[)", line) else line for line in lines]
@@ -172,6 +193,17 @@ BAD = [
     (DUEL, 'feedback = "duel"\nseed = true', 5, "seed must be a whole number; got True. Write seed = 3"),
     (DUEL, 'feedback = "duel"\nrepeats = "often"', 5, "repeats must be a number; got 'often'"),
     (DUEL, 'feedback = "duel"\nrepeats = 2', 5, "repeats must be a share of questions from 0 to 0.5; got 2"),
+    (DUEL, 'participants = "each"', 4, "participants must be 'shared', 'separate' or .*; got 'each'"),
+    (DUEL, "participants = 3", 4, "participants must be text in quotes; got 3"),
+    (DUEL, '\naim = "population"', 5, "aim must be 'person' unless people have something in common"),
+    (DUEL, 'participants = "population"\naim = "all"', 5, "aim must be 'person' or 'population'; got 'all'"),
+    (DUEL, "lapses = 2", 4, "lapses must be a share of answers from 0 to 0.5; got 2. Write 0.02 for 2%"),
+    (DUEL, 'lapses = "some"', 4, "lapses must be a share of answers .*; got 'some'. Write 0.02 .* 'learned'"),
+    (DUEL, "lapses = true", 4, "lapses must be a number or .learned.; got True"),
+    (DUEL, "lapses = nan", 4, "lapses must be a share of answers from 0 to 0.5; got nan"),
+    (DUEL, "guess = 0.25", 4, "guess must be 0 where settings are compared; got 0.25"),
+    (DUEL, 'feedback = "binary"\nguess = 0.9', 5, "guess must be a share of answers from 0 to 0.5; got 0.9"),
+    (DUEL, 'noise = "loud"', 4, "noise must be 'constant' or 'setting'; got 'loud'"),
     (DUEL, 'feedback = "duel"\nexpires = -1', 5, "expires must be a positive number"),
     (DUEL, 'feedback = "duel"\ninitial = -1', 5, "initial must be a whole number, 0 or more"),
     (DUEL, 'feedback = "duel"\n\nkernel = "sse"', 6, "kernel must be one of 'se', .*; got 'sse'"),

@@ -40,6 +40,21 @@ def test_simulated_users_answer_as_the_model_expects():
     assert rate == pytest.approx(float(ndtr(values[0] - values[1])), abs=0.03)
 
 
+def test_simulated_users_guess_and_lapse_as_the_plan_says():
+    space, setting = aw.Space(gain=aw.Real(0, 1)), {"gain": 0.2}
+    user = SimulatedUser(Simulation(Plan.checked(space, "binary", guess=0.3, lapses=0.1), 1, 1, 5), 0)
+    user.utilities = lambda settings: torch.tensor([-9.0])  # nothing is perceived
+    answers = [user.answer(aw.Question(0, [setting], (0,))) for _ in range(2000)]
+    assert answers.count(YesNo(True)) / 2000 == pytest.approx(0.3, abs=0.05)
+    user.utilities = lambda settings: torch.tensor([9.0])  # always yes, but for lapses
+    answers = [user.answer(aw.Question(0, [setting], (0,))) for _ in range(2000)]
+    assert answers.count(YesNo(False)) / 2000 == pytest.approx(0.1, abs=0.03)
+    user = SimulatedUser(Simulation(Plan.checked(space, "duel", lapses=0.2), 1, 1, 5), 0)
+    user.utilities = lambda settings: torch.tensor([9.0, -9.0])
+    answers = [user.answer(aw.Question(0, [setting] * 2, (0, 1))) for _ in range(2000)]
+    assert answers.count(Preference(1)) / 2000 == pytest.approx(0.1, abs=0.03)
+
+
 @pytest.mark.slow
 def test_users_vary_as_the_study_expects():
     wanted = Simulation(Plan.checked(aw.Space(u=aw.Real(0, 1))), 1, 1, 0)

@@ -208,6 +208,8 @@ def print_simulation(wanted: Simulation, results: Sequence[Checkpoint]) -> None:
     out.print("\nWay to the best: 0% is an average setting, 100% the user's best.")
     if compares:
         out.print("True best preferred: 50% is no better than the recommended setting.")
+    if wanted.plan.people.participants == "population":
+        out.print("Each user answers alone; in the study, what others answer helps as well.")
     out.print(f"\n{conclusion(results[-1])}")
 
 

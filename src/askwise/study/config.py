@@ -180,7 +180,7 @@ def template(feedback: str = "duel") -> str:
 
 
 _GUESS = """
-# Share of yes answers where nothing is perceived: 0.25 in a task with four alternatives.
+# Where a yes can be a lucky guess, how often it is: 0.25 in a task with four alternatives.
 # guess = 0.0
 """
 
@@ -216,20 +216,22 @@ storage = "sqlite:///study.db"
 # Share of questions that are asked twice, to see whether the answers agree: 0.05 is one in twenty.
 # repeats = 0.0
 
-# Who answers: "shared" (all have one taste), "separate" (each has a model of their own) or "population" (each
-# has a taste that has something in common with all; aim = "population" asks for what is best for all).
+# Who answers.  "shared": one person, or several with the same taste.  "separate": several, each with
+# questions and a best setting of their own.  "population": the same, but everybody's answers help to
+# understand the others.  Say who answers with `askwise run --participant NAME`.
 # participants = "shared"
+
+# In a population: whether questions look for what is best for each "person", or for all, the "population".
 # aim = "person"
 
-# Share of answers that are given without looking: a number, or "learned".
+# Share of answers that are given without looking: "learned" from them, or a number (0.02 is one in fifty).
 # lapses = "learned"
 {guess}
-# Whether answers are equally noisy everywhere, or noisier at some "setting" than at others.
+# "constant": answers are equally certain everywhere.  "setting": at some settings less than at others.
 # noise = "constant"
 
 # Linear constraints on the parameters, in natural units, with <= or >=.
 # constraints = ["gain + 2 * bands <= 40"]
-
 
 # Your own modules that define rules, kernels or kinds of parameters, next to this file or installed.
 # import = []

@@ -74,8 +74,18 @@ class SimulatedUser:
         return float(self._scaled(self._path(self._search.space_filling(_CROWD))[0]).mean())
 
     def answer(self, question: Question) -> Answer:
-        """What this user answers."""
-        return self.plan.kind.simulated(self.utilities(question.options), self._source)
+        """What this user answers: lapses and guesses as the plan assumes them, none if they are learned."""
+        kind, people, felt = self.plan.kind, self.plan.people, self.utilities(question.options)
+        lapses = 0.0 if people.lapses == "learned" else people.lapses
+        if lapses or people.guess:
+            drawn = float(torch.rand((), generator=self._source))
+            if drawn < people.guess:
+                return kind.either[0]
+            if drawn < people.guess + lapses:
+                return (
+                    kind.either[1] if people.guess else kind.simulated(torch.zeros_like(felt), self._source)
+                )
+        return kind.simulated(felt, self._source)
 
     def utilities(self, settings: list[dict[str, Any]]) -> Float[Tensor, " m"]:
         """How much this user likes settings, in units of the noise of an answer."""
