@@ -13,7 +13,7 @@ import askwise as aw
 from askwise.cli.people import number, percent, sentences
 from askwise.cli.screen import _print_raters
 from askwise.storage import open_record
-from askwise.study import Estimate, Rater, Raters
+from askwise.study import Estimate, Rater, Raters, load
 
 LIKED = {"anna": 10.0, "ben": 30.0}
 TWO = ["anna", "ben"]
