@@ -202,7 +202,11 @@ class _Joint:
 
     def log_probability(self, value: Tensor) -> Float[Tensor, "lane n"]:
         """Log probability of each answer at its first row, zero at its other rows."""
-        whole = torch.logaddexp(self.floor.log(), self.sight.log() + self._sums(value))
+        seen = self.sight.log() + self._sums(value)
+        # a tie is never a lapse, and the logarithm of zero has no gradient
+        blind = self.floor > 0
+        whole = torch.logaddexp(torch.where(blind, self.floor, 1.0).log(), seen)
+        whole = torch.where(blind, whole, seen)
         if self.answer is not None:
             index = torch.arange(value.shape[-1], device=value.device).expand_as(self.answer)
             first = torch.full_like(index, value.shape[-1]).scatter_reduce(-1, self.answer, index, "amin")
