@@ -26,6 +26,7 @@ from torch import Tensor
 import askwise as aw
 from askwise.model import fitting as module
 from askwise.model.fitting import Fitted
+from askwise.model.observer import Observer
 from askwise.numerics.bfgs import Objective, minimize
 from tensors import uniform
 
@@ -565,3 +566,19 @@ def test_a_composite_kernel_with_a_part_without_lanes_is_refused():
     message = r"kernel must have the data's lanes, \(3,\), or none, in all its parts; got"
     with pytest.raises(ValueError, match=message):
         aw.fit(laned(PROBLEMS["duels"], 3), kernel)
+
+
+def test_lapses_and_the_kernel_are_learned_from_answers_with_ties():
+    X = uniform(30, 2, 2)
+    lead = hill(X[:, 0]) - hill(X[:, 1])
+    undecided = lead.abs() < 1
+    data = aw.Data.duels(X[~undecided], (lead > 0)[~undecided]) + aw.Data.ties(X[undecided])
+    start = module.expected_kernel("matern52", [0.3, 0.3])
+    people = Observer.start(data, 1, ["lapse"])
+    fitted = module.fit(data, start, observer=people, learn=["lapse"], deviations=True)
+    assert undecided.any()
+    assert fitted.log_posterior > fitted.log_posterior_at_start + 0.1
+    assert fitted.observer is not None
+    assert fitted.observer.lapse != people.lapse
+    assert fitted.deviation is not None
+    assert fitted.deviation.isfinite().all()

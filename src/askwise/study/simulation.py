@@ -57,7 +57,7 @@ class SimulatedUser:
         """Draw the utility."""
         plan = wanted.plan
         self.plan, self._source = plan, generator("askwise simulate", wanted.seed, user)
-        belief = infer(no_answers(plan.space.d), _drawn_kernel(plan, self._source))
+        belief = infer(no_answers(plan.space.d), drawn_kernel(plan, self._source))
         self._path = paths.draw(belief, 1, self._source)
         looking = generator("askwise simulate", wanted.seed, user, "best")
         self._search = Search.around(belief, looking, plan.space.domain(wanted.context))
@@ -105,7 +105,7 @@ class SimulatedUser:
         return utilities if self.plan.kind.compares else ndtr(utilities)
 
 
-def _drawn_kernel(plan: Plan, source: torch.Generator) -> Kernel:
+def drawn_kernel(plan: Plan, source: torch.Generator) -> Kernel:
     """The given kernel, or one with parameters drawn from their priors."""
     if isinstance(plan.kernel, Kernel):
         return plan.kernel
