@@ -384,6 +384,7 @@ def studying(of: Experiment, run_id: RunId, feedback: str) -> aw.Study:
         size=arm.m,
         kernel="matern52" if of.prior == "learned" else kernel_of(run_id.function, of),
         initial=of.initial,
+        lapses=0,  # as simulated users do
     )
 
 
