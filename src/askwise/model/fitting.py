@@ -76,8 +76,8 @@ def fit(  # noqa: PLR0913
 
     ``observer`` says how people answer; what ``learn`` names of it is fitted as well.  Where answers may be
     lapses or are undecided about groups, sites may be held at zero precision, and the gradient is only that
-    at fixed sites, as in EM.  The maximum is a local one: of many lapses, above 20%, it may be at a few
-    percent.
+    at fixed sites, as in EM.  The maximum is a local one: where a third of the answers
+    are lapses, the learned rate may be a few percent.
     ``fixed``: the kernel stays as it is.  ``deviations``: also the posterior deviations of what is learned,
     by the curvature at the maximum.
 
