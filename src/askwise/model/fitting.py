@@ -76,9 +76,9 @@ def fit(  # noqa: PLR0913
 
     ``observer`` says how people answer; what ``learn`` names of it is fitted as well.  Where answers may be
     lapses or are undecided about groups, sites may be held at zero precision, and the gradient is only that
-    at fixed sites, as in EM.  The maximum is a local one: of many lapses, above 20%, it may be at a few percent.
-    ``fixed``: the kernel stays as it is.  ``deviations``: also the posterior deviations of what is learned,
-    by the curvature at the maximum.
+    at fixed sites, as in EM.  The maximum is a local one: of many lapses, above 20%, it may be at a few
+    percent.  ``fixed``: the kernel stays as it is.  ``deviations``: also the posterior deviations of what is
+    learned, by the curvature at the maximum.
 
     >>> import askwise as aw
     >>> fitted = aw.fit(aw.Data.binary([[0.1], [0.3], [0.6], [0.8]], [0, 0, 1, 1]), "se")

@@ -32,8 +32,8 @@ def _gauss_legendre(count: int, dtype: torch.dtype, device: torch.device) -> tup
     nodes, weights = np.polynomial.legendre.leggauss(count)
     nodes, weights = (nodes + 1) / 2, weights / 2
     with torch.inference_mode(False):  # whoever calls first; later ones may need gradients
-        kind = {"dtype": dtype, "device": device}
-        return torch.tensor(nodes, **kind), torch.tensor(weights, **kind)
+        made = [torch.tensor(part, dtype=dtype, device=device) for part in (nodes, weights)]
+    return made[0], made[1]
 
 
 def ndtr(z: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
