@@ -64,6 +64,7 @@ def main() -> None:
     study = espresso()
     for kind in STUDY_FIGURES:
         save(getattr(plots, f"study_{kind}")(study), f"study/{kind}.png", Image.Quantize.MAXCOVERAGE)
+    save(plots.study_raters(tasters()), "study/raters.png")
     beliefs = {Asks.BINARY: yes_no_belief(), Asks.DUEL: duel_belief(), Asks.BATCH: duel_belief()}
     for rule in RULES.values():
         for kind, name in pictures(rule).items():
@@ -89,6 +90,23 @@ def espresso() -> aw.Study:
         if number == 11:
             study.void(11)
     return study
+
+
+def tasters() -> aw.Study:
+    """A population of five who like different temperatures."""
+    space = aw.Space(grind=aw.Real(200, 800, log=True, unit="µm"), temperature=aw.Real(86, 96, unit="°C"))
+    study, source = aw.Study(space, participants="population", seed=1), generator("tasters")
+    for _ in range(30):
+        for place, who in enumerate(("ada", "ben", "cleo", "dan", "eve")):
+            question = study.ask(participant=who)
+            first, second = (_liking(cup, 88 + 1.4 * place) for cup in question.options)
+            study.tell(question, int(first - second + torch.randn((), generator=source).item() < 0))
+    return study
+
+
+def _liking(cup: dict[str, Any], temperature: float) -> float:
+    grind, heat = math.log(cup["grind"] / 350) / 0.35, (cup["temperature"] - temperature) / 3
+    return 4 * math.exp(-(grind**2) - heat**2)
 
 
 def _deliciousness(cup: dict[str, Any]) -> float:

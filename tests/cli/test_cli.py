@@ -787,6 +787,8 @@ def test_status_as_json_has_every_count():
         "answers": 2,
         "gain": None,
         "regret": None,
+        "participant": None,
+        "raters": None,
         **dict.fromkeys(("undecided", "skipped", "voided", "open", "expired"), 0),
     }
 
@@ -850,8 +852,8 @@ def test_plot_writes_what_it_says(monkeypatch):
     seen = {}
 
     def drawing(kind: str) -> Callable:
-        def draw(study: aw.Study, context: dict | None = None) -> object:
-            seen[kind] = (study.name, context)
+        def draw(study: aw.Study, context: dict | None = None, participant: str | None = None) -> object:
+            seen[kind] = (study.name, context, participant)
             return pyplot.figure()
 
         return draw
@@ -864,7 +866,7 @@ def test_plot_writes_what_it_says(monkeypatch):
         f"pictures/{kind}.png" for kind in ("slices", "maps", "uncertainty", "score", "progress")
     ]
     assert all(Path(name).read_bytes().startswith(b"\x89PNG") for name in names)
-    assert seen["maps"] == ("hall", {"noise": "loud"})
+    assert seen["maps"] == ("hall", {"noise": "loud"}, None)
     assert document("plot", "--kind", "maps", "-c", "noise=loud") == {"files": {"maps": "plots/maps.png"}}
 
 

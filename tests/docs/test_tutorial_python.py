@@ -15,7 +15,7 @@ def test_every_block_of_the_tutorial_runs(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
-    assert len(blocks) == 10
+    assert len(blocks) == 11
     made = {path.name for path in tmp_path.iterdir()}
     assert {"coffee.db", "slices.png", "maps.png", "progress.png"} <= made
     out = capsys.readouterr().out
@@ -23,6 +23,11 @@ def test_every_block_of_the_tutorial_runs(tmp_path, monkeypatch, capsys):
     best = names["best"]
     assert names["deliciousness"](best.params) > 2.2  # of 3.5
     assert best.probability > 0.6
+    both = names["both"]
+    assert (
+        both.best(participant="ada").params["temperature"]
+        < both.best(participant="ben").params["temperature"]
+    )
 
 
 @pytest.mark.slow

@@ -789,6 +789,16 @@ def test_a_figure_of_people_is_refused_for_fewer_than_two(people):
         plots.study_raters(of_people(people=people))
 
 
+def test_slices_know_that_noise_depends_on_the_setting():
+    study = of_people("shared", noise="setting", lapses=0)
+    x, y = curve(plots.study_slices(study).axes[0], "expected")
+    best = study.best().params
+    points = study.model.points([{**best, "gain": gain} for gain in x])
+    assert study.belief().slopes.abs().max() > 0.1
+    rates = study.belief().success_probability(points, study.space.unit(best).expand_as(points))
+    assert f64(y) == pytest.approx(rates, abs=1e-9)
+
+
 def test_people_who_say_yes_or_no_are_drawn():
     figure = plots.study_raters(of_people(feedback="binary", guess=0.25))
     assert labels_of(figure) == ["all (20)", "anna (10)", "ben (10)"]

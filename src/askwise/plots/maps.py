@@ -53,9 +53,8 @@ def study_slices(study: Study, context: Setting | None = None, participant: str 
 
 def _slice(axis: Axes, scene: Scene, plane: Plane) -> None:
     def moments(x: Float[Tensor, "q d"]) -> tuple[Float[Tensor, " q"], Float[Tensor, " q"]]:
-        """Mean and variance of f, or of its lead over the recommended setting."""
-        belief, best = scene.belief, scene.best.expand_as(x)
-        return belief.difference(x, best) if scene.compares else belief.moments(x)
+        """Mean and variance of f, or of its lead over the recommended setting, in units of the noise."""
+        return scene.belief.in_noise(x, scene.best.expand_as(x) if scene.compares else None)
 
     mean, var = plane.values(lambda x: moments(x)[0]), plane.values(lambda x: moments(x)[1])
     reach = BAND * deviation(var)

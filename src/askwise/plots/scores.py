@@ -93,7 +93,7 @@ def _trace(scene: Scene) -> Trace:
     """The next query, as the study would choose it, and the searches that lead to it."""
     study, given, who = scene.study, scene.context or None, scene.participant
     entries = study.history()
-    waiting = _waiting(entries, given, who)
+    waiting = _waiting(scene, entries)
     known = {entry.id: entry for entry in entries if waiting is None or entry.id < waiting.id}
     rule = Watched(study.rule)
     model = copy.copy(study.model)
@@ -103,8 +103,10 @@ def _trace(scene: Scene) -> Trace:
     return Trace(model.points(members if waiting is None else waiting.members), rule.steps)
 
 
-def _waiting(entries: list[Entry], context: Setting | None, participant: str | None) -> Entry | None:
+def _waiting(scene: Scene, entries: list[Entry]) -> Entry | None:
     """The question that would be shown again."""
-    here = [entry for entry in entries if (entry.context or None) == context]
-    still = [entry for entry in here if entry.status == "open" and entry.participant == participant]
-    return next(iter(still + [entry for entry in here if entry.status == "expired"]), None)
+    here = [entry for entry in entries if (entry.context or {}) == scene.context]
+    theirs = [entry for entry in here if entry.participant == scene.participant]
+    separate = scene.study.plan.people.participants == "separate"
+    expired = [entry for entry in (theirs if separate else here) if entry.status == "expired"]
+    return next(iter([entry for entry in theirs if entry.status == "open"] + expired), None)
