@@ -339,10 +339,10 @@ def test_what_clients_saw_could_have_happened_one_after_the_other(tmp_path, engi
                 with postgres.fresh_schema(server.address) as place:
                     count += history(place, seed, folder, server)
     logging.info("%s: %s", engine, dict(count))  # shown by `pytest -rP --log-level=INFO`
-    assert count["restart"] >= histories
-    if histories > 1:  # a single history may be short where the machine is busy
+    if histories > 1:  # in a single one, chance and a busy machine decide how much happens
+        assert count["restart"] >= histories
         assert min(count["calls"], 3 * count["effects"]) > 50 * histories
-    assert min(count["kill"] + count["stop"], count["lost"], count["refused"]) >= histories
+        assert min(count["kill"] + count["stop"], count["lost"], count["refused"]) >= histories
 
 
 @contextmanager
