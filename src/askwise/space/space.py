@@ -33,8 +33,9 @@ class Space:
     ('gain + bands <= 12',)
     """
 
-    def __init__(self, /, **parameters: Parameter) -> None:
-        """Take parameters as keywords."""
+    def __init__(self, by_name: Mapping[str, Parameter] | None = None, /, **more: Parameter) -> None:
+        """Take parameters as keywords, or as a dictionary where names are not identifiers."""
+        parameters = {**(by_name or {}), **more}
         for name, parameter in parameters.items():
             if not isinstance(parameter, Parameter):
                 *others, last = (kind.__name__ for kind in KINDS.values())

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from askwise.study.config import template as template
     from askwise.study.feedback import FEEDBACKS as FEEDBACKS
     from askwise.study.plan import Plan as Plan
+    from askwise.study.question import Question as Question
+    from askwise.study.question import Status as Status
     from askwise.study.questions import Model as Model
     from askwise.study.questions import Situation as Situation
     from askwise.study.questions import next_question as next_question
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from askwise.study.state import Answered as Answered
     from askwise.study.state import Entry as Entry
     from askwise.study.state import State as State
-    from askwise.study.study import Question as Question
-    from askwise.study.study import Status as Status
     from askwise.study.study import Study as Study
 
 _HOMES = {
@@ -65,7 +65,8 @@ _HOMES = {
     ),
     "simulation": ("Checkpoint", "Simulation", "conclusion", "simulated"),
     "state": ("Answered", "Entry", "State"),
-    "study": ("Question", "Status", "Study"),
+    "question": ("Question", "Status"),
+    "study": ("Study",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

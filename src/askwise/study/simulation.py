@@ -17,7 +17,8 @@ from askwise.numerics import generator, ndtr
 from askwise.search import Search
 from askwise.study.answers import Answer
 from askwise.study.plan import Plan, no_answers
-from askwise.study.study import Question, Study
+from askwise.study.question import Question
+from askwise.study.study import Study
 
 _EVERY, _CROWD = 10, 1024  # answers between checkpoints, and settings over which the average is taken
 _MOST = 0.9  # share of users in the conclusion

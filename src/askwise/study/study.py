@@ -7,9 +7,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
+import torch
 from gpytorch.kernels import Kernel
 from torch import Tensor
 
@@ -24,56 +25,20 @@ from askwise.study.checks import Check, checks
 from askwise.study.ledger import Ledger
 from askwise.study.people import SHARED
 from askwise.study.plan import Plan
+from askwise.study.predictions import Comparison, Prediction, comparison, importance, predictions
 from askwise.study.prefetch import Prefetch
+from askwise.study.question import Question, Status
 from askwise.study.questions import Model, Replayed, Situation, next_question, replayed
-from askwise.study.raters import Raters
+from askwise.study.raters import Estimate, Raters
 from askwise.study.recommendation import Best, best, hint, outlook
 from askwise.study.shelf import Shelf
 from askwise.study.state import Answered, Entry, EntryStatus, State, as_text
+from askwise.study.views import as_html, dataframe
 
 Given = bool | int | Answer | None
 """An answer as it is given; None is "can't decide"."""
 Place = str | os.PathLike[str] | None
 """A database or file; None for memory."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """What to show: one setting for a yes/no question, several to compare."""
-
-    id: int
-    options: list[dict[str, Any]]
-    """Settings in natural units, in the order in which to show them: sides are drawn at random."""
-    order: tuple[int, ...]
-    """Which member of the rule's query each option is; for most rules 0 is the champion."""
-    participant: str | None = None
-    context: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class Status:
-    """How far a study has come."""
-
-    answers: int
-    """Answers that count, "can't decide" included."""
-    undecided: int
-    skipped: int
-    voided: int
-    open: int
-    expired: int
-    gain: float | None
-    """Expected gain: by how much the next answer is expected to improve the recommended setting, in units of
-    the noise of one answer; None until there is a model."""
-    regret: float | None
-    """Expected regret: by how much the best of 1,024 space-filling settings is expected to be better."""
-    hint: str
-    checks: list[Check] = field(default_factory=list)
-    """Whether the answers look as if somebody had looked at the questions; see :meth:`Study.checks`."""
-
-    @property
-    def short_hint(self) -> str:
-        """The hint without its reasons, which follow a colon."""
-        return self.hint.partition(":")[0]
 
 
 class Study:
@@ -185,7 +150,7 @@ class Study:
                     while entry is None:
                         entry = self._waiting(participant, given) or self._asked_anew(participant, given)
             self._look_ahead(entry)
-        return _shown(entry)
+        return Question.of(entry)
 
     def tell(
         self,
@@ -278,12 +243,12 @@ class Study:
             while bodies and key not in known:
                 drafts = [Draft("asked", number, body) for number, body in enumerate(bodies, len(entries))]
                 if self._ledger.add_all(drafts):
-                    return [_shown(entries[draft.question]) for draft in drafts]
+                    return [Question.of(entries[draft.question]) for draft in drafts]
             there = [entries[known[name]] for name in keys if name in known]
             if [list(entry.options) for entry in there] != [body["options"] for body in bodies]:
                 got = f"{key!r}, by which other answers were recorded"
                 raise Conflict("key", "be new, or come with the same options", got, "Choose another key.")
-            return [_shown(entry) for entry in there]
+            return [Question.of(entry) for entry in there]
 
     def is_recorded(self, key: str) -> bool:
         """Whether something was recorded with this key."""
@@ -378,6 +343,70 @@ class Study:
             participant = self.whose(participant)
             answers = Situation.of(self._ledger.state, None, self.plan.people, participant).answers
         return self.model.belief(answers, participant)
+
+    def predict(
+        self,
+        settings: Setting | Sequence[Setting],
+        context: Setting | None = None,
+        participant: str | None = None,
+    ) -> list[Prediction]:
+        """What the model says of settings in natural units, with intervals of 95%."""
+        given = validation.checked_context(self.space, context)
+        each = validation.checked_settings(settings, given)
+        points = torch.stack([self.space.unit(setting) for setting in each])
+        best = self.space.unit(self.best(context, participant=participant).params)[None]
+        return predictions(self.belief(participant), self.plan, points, each, best)
+
+    def compare(
+        self, first: Setting, second: Setting, context: Setting | None = None, participant: str | None = None
+    ) -> Comparison:
+        """Which of two settings is better, and how sure that is."""
+        given = validation.checked_context(self.space, context)
+        one, other = (
+            self.space.unit(each)[None] for each in validation.checked_settings([first, second], given)
+        )
+        return comparison(self.belief(participant), one, other)
+
+    def top(
+        self, k: int = 5, context: Setting | None = None, participant: str | None = None
+    ) -> list[Prediction]:
+        """The best of the settings that were asked about and of the recommended one, best first."""
+        given = validation.checked_context(self.space, context) or {}
+        best = self.best(context, participant=participant).params
+        asked = [dict(option) for entry in self.history() for option in entry.options]
+        here = [one for one in [best, *asked] if all(one[name] == value for name, value in given.items())]
+        distinct = list({as_text(one): one for one in here}.values())
+        found = self.predict(distinct, context, participant)
+        return sorted(found, key=lambda one: -one.mean)[: validation.checked_count("k", k)]
+
+    def importance(
+        self, context: Setting | None = None, participant: str | None = None
+    ) -> dict[str, Estimate]:
+        """Which parameters matter: the share of the variance of f that each takes part in, most first."""
+        given = validation.checked_context(self.space, context)
+        return importance(self.belief(participant), self.space, self.seed, given)
+
+    def to_dataframe(self) -> Any:
+        """Every question as a row of a pandas DataFrame: the options side by side, the answer, who, when."""
+        return dataframe(self.history())
+
+    def __repr__(self) -> str:
+        """Its name, what it asks, and how far it is."""
+        kind = f"{self.feedback}, {self.rule}"
+        return f"Study({self.name!r}, {kind}, {self.space}, {self.count()} answers)"
+
+    def _repr_html_(self) -> str:
+        """How far it is, as a table for notebooks; nothing is computed for it."""
+        head = f"{self.name}: {self.feedback} by {self.rule}, {self.count()} answers"
+        return as_html(head, self.size, self._ledger.state.having("answered"))
+
+    def __enter__(self) -> "Study":
+        """The study, to be closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Release the storage."""
+        self.close()
 
     def participants(self) -> list[str | None]:
         """Everybody who has answered, in the order of their first answers."""
@@ -535,13 +564,6 @@ class Study:
         coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
         people, who = self.plan.people, entry.participant
         self._prefetch.expect(Situation.of(state, entry.context, people, who) for state in coming)
-
-
-def _shown(entry: Entry) -> Question:
-    context = None if entry.context is None else dict(entry.context)
-    return Question(
-        entry.id, [dict(option) for option in entry.options], entry.order, entry.participant, context
-    )
 
 
 def _settings(plan: Plan, storage: str | None) -> dict[str, Any]:

@@ -57,6 +57,24 @@ def checked_reference(space: Space, reference: object, context: Setting | None) 
     return space.unit({**(context or {}), **reference})
 
 
+def checked_settings(settings: Any, context: Setting | None) -> list[dict[str, Any]]:
+    """Settings, one or several, with the values of the context; as the rows of a DataFrame, too."""
+    if hasattr(settings, "to_dict") and hasattr(settings, "columns"):
+        settings = settings.to_dict("records")
+    each = [settings] if isinstance(settings, Mapping) else settings
+    if not isinstance(each, Sequence) or not each or not all(isinstance(one, Mapping) for one in each):
+        advice = "Give each as a dictionary of parameters."
+        raise WrongType("settings", "be a setting or a list of settings", repr(settings), advice)
+    return [{**(context or {}), **one} for one in each]
+
+
+def checked_count(name: str, value: object) -> int:
+    """A number of things, one or more."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Refused(name, "be a whole number, 1 or more", repr(value), "Leave it out.")
+    return value
+
+
 def checked_options(space: Space, size: int, options: Any) -> list[dict[str, Any]]:
     """The settings of a question, as plain types; refuses a wrong number of them."""
     settings = isinstance(options, Sequence) and all(isinstance(option, Mapping) for option in options)
