@@ -3,7 +3,7 @@
     python benchmarks/raters.py [--parts a,b,c,d,e] [--workers N] [--seconds S] [--studies SHARE]
 
     a  five people: separate, shared and population models
-    b  answers that are flipped: lapses learned, fixed and left out
+    b  answers that are flipped: lapses learned and left out
     c  recovery of lapse rates, margins, noise and shares
     d  the check that people disagree
     e  CPU time of an ask
@@ -31,6 +31,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when scipy is imported
 
 import numpy as np
 import torch
+from gpytorch.kernels import Kernel
 from torch import Tensor
 
 import askwise as aw
@@ -50,11 +51,19 @@ SHARES = ("0", "0.2", "0.5", "1")
 SHIFTED = "functions, shifted"
 SHIFT = 0.1  # deviation of each person's own shift of a function, as a share of each range
 DEVIATION = 3.0  # of functions, in units of the noise of an answer
-FLIPS, LAPSES = ("0", "0.05", "0.15"), ("0", "0.02", "learned")
-USERS = {("prior", 2): 300, ("prior", 4): 300, ("functions", 2): 162, ("functions", 4): 100}
+FLIPS, LAPSES = ("0", "0.05"), ("0", "learned")
+CLEAR = 3  # by how much utilities are larger where tastes are clear
+USERS = {
+    ("prior", 2): 250,
+    ("prior", 4): 250,
+    ("prior, clear", 2): 250,
+    ("prior, kernel known", 2): 250,
+    ("prior, clear, kernel known", 2): 250,
+    ("functions", 2): 250,
+}
 RATES, MARGINS = ("0.02", "0.05", "0.1"), ("0.2", "0.5", "1")
 ALONE, EACH = 93, 63  # answers of one person, and of each of five: numbers after which all is learned anew
-GROUPS, CHECKED, RECOVERED, RECOVERED_GROUPS = 100, 200, 100, 200
+GROUPS, CHECKED, RECOVERED, RECOVERED_GROUPS = 100, 200, 200, 200
 TOP, GRID = 16, 4096  # starts of the ascent to the true maximum, and Sobol points they are taken from
 Numbers = list[float]
 
@@ -70,18 +79,24 @@ class Crowd:
     utilities: Callable[[Tensor], Tensor]
     """From points [q, d] to utilities [people, q]."""
     deviation: float
+    kernel: Kernel | str = "matern52"
+    """Of which the utilities are draws; a name where it is not known."""
 
     @classmethod
-    def drawn(cls, plan: Plan, people: int, share: float, source: torch.Generator) -> "Crowd":
+    def drawn(
+        cls, plan: Plan, people: int, share: float, source: torch.Generator, size: float = 1
+    ) -> "Crowd":
         """Draws from the study's prior, its parameters included, of which this share is one's own."""
         prior = drawn_kernel(plan, source)
         path = paths.draw(infer(no_answers(plan.space.d), prior), people + 1, source)
+        deviation = size * float(prior.outputscale.sqrt())
+        known = aw.kernel("matern52", prior.base_kernel.lengthscale.flatten().tolist(), deviation**2)
 
         def utilities(x: Tensor) -> Tensor:
             common, *own = path(x)
-            return math.sqrt(1 - share) * common + math.sqrt(share) * torch.stack(own)
+            return size * (math.sqrt(1 - share) * common + math.sqrt(share) * torch.stack(own))
 
-        return cls(plan.space.d, utilities, float(prior.outputscale.sqrt()))
+        return cls(plan.space.d, utilities, deviation, known)
 
     @classmethod
     def function(cls, name: str, people: int, shift: float, source: torch.Generator) -> "Crowd":
@@ -133,8 +148,9 @@ def crowd_of(row: str, people: int, d: int, seed: int) -> Crowd:
     if row in (SHIFTED, "functions"):
         names = [name for name, function in FUNCTIONS.items() if function.dim == d]
         return Crowd.function(names[seed % len(names)], people, SHIFT * (row == SHIFTED), source)
-    share = 0.0 if row == "prior" else float(row)
-    return Crowd.drawn(Plan.checked(space(d)), people, share, source)
+    if row.startswith("prior"):
+        return Crowd.drawn(Plan.checked(space(d)), people, 0.0, source, CLEAR if "clear" in row else 1)
+    return Crowd.drawn(Plan.checked(space(d)), people, float(row), source)
 
 
 def told(lead: Tensor, noise: float, margin: float = 0.0) -> int | None:
@@ -193,8 +209,9 @@ def flipped_answers(case: Case) -> dict[str, Any]:
     """One person, some of whose answers are replaced by their opposites: the regret at the end."""
     flips, lapses = case.variant.split(" ")
     lapse: float | str = lapses if lapses == "learned" else float(lapses)
-    study = Study(space(case.d), "duel", seed=case.seed, lapses=lapse)
     crowd = crowd_of(case.row, 1, case.d, case.seed)
+    kernel = crowd.kernel if "known" in case.row else "matern52"
+    study = Study(space(case.d), "duel", seed=case.seed, lapses=lapse, kernel=kernel)
     names = (case.row, case.d, case.seed)
     for noise, u in zip(normals(DUELS, "noise", *names), uniforms(DUELS, "flips", *names), strict=True):
         question = study.ask()
@@ -217,9 +234,9 @@ def one_observer(case: Case) -> dict[str, Any]:
         question = study.ask()
         first, second = crowd.of(study, question.options)[0]
         study.tell(question, int(u < rate / 2) if u < rate else told(first - second, noise, margin))
-    answers = tuple(entry.answered for entry in study.history())
-    (person,) = study.raters().each
-    return {"lapse": listed(person.lapse), "margin": [study.model.learned(answers).margin]}
+    found = study.raters()
+    learned = [] if found.margin is None else listed(found.margin)
+    return {"lapse": listed(found.each[0].lapse), "margin": learned}
 
 
 def many_observers(case: Case) -> dict[str, Any]:
@@ -353,32 +370,30 @@ def people_table(results: Results) -> str:
 
 
 def flips_table(results: Results) -> str:
-    """Regret with and without flipped answers by what is assumed of lapses."""
-    names = ["no lapses", "lapses 0.02", "learned"]
-    compared = ["learned - none", "0.02 - none", "learned - 0.02", "learned below none"]
-    lines = head("flipped", "utilities", "users", *names, *compared)
+    """Regret with and without flipped answers, with lapses learned and left out."""
+    compared = ["learned - none", "learned below none"]
+    lines = head("flipped", "utilities", "users", "no lapses", "learned", *compared)
     for flips in FLIPS:
         for row, d in USERS:
             columns = paired(results, "flips", row, d, [f"{flips} {lapse}" for lapse in LAPSES])
             if columns:
-                none, fixed, learned = columns
+                none, learned = columns
                 gains = minus(learned, none)
-                cells = map(interval, [*columns, gains, minus(fixed, none), minus(learned, fixed)])
                 better = wilson(sum(gain < 0 for gain in gains), len(gains))
                 name = f"{float(flips):.0%} | {row}, {d}-D | {len(none)}"
-                lines.append(f"| {name} | {' | '.join(cells)} | {better} |")
+                lines.append(f"| {name} | {' | '.join(map(interval, [*columns, gains]))} | {better} |")
     return "\n".join(lines)
 
 
 def harm_table(results: Results) -> str:
     """By how much flips raise the regret: all that a model of them could bring back."""
-    lines = head("flipped", "utilities", "users", "no lapses", "lapses 0.02", "learned")
+    lines = head("flipped", "utilities", "users", "no lapses", "learned")
     for flips in FLIPS[1:]:
         for row, d in USERS:
             variants = [f"{rate} {lapse}" for rate in (FLIPS[0], flips) for lapse in LAPSES]
             columns = paired(results, "flips", row, d, variants)
             if columns:
-                harms = [minus(*pair) for pair in zip(columns[3:], columns[:3], strict=True)]
+                harms = [minus(*pair) for pair in zip(columns[2:], columns[:2], strict=True)]
                 name = f"{float(flips):.0%} | {row}, {d}-D | {len(columns[0])}"
                 lines.append(f"| {name} | {' | '.join(map(interval, harms))} |")
     return "\n".join(lines)
@@ -405,7 +420,7 @@ def recovery_table(results: Results) -> str:
             found = [
                 [float(value), *result[key]]
                 for case, result in results.items()
-                if (case.kind, case.row, case.variant) == ("observer", row, value)
+                if (case.kind, case.row, case.variant) == ("observer", row, value) and result[key]
             ]
             add(f"{key} of one person", value, len(found), found)
     groups = [result for case, result in results.items() if case.kind == "observers"]

@@ -122,9 +122,15 @@ def test_one_taste_has_no_person():
 def test_noise_by_setting_is_told_in_words():
     space = aw.Space(gain=aw.Real(0, 40, unit="dB"), mode=aw.Choice(["soft", "hard"]))
     slopes = [Estimate(0.693147, (0.0, 1.386294)), Estimate(0.0, (-0.693147, 0.693147)), Estimate(0.0, None)]
-    found = Raters([Rater(None, 30, Estimate(0.03, (0.004, 0.11)), Estimate(1.0))], None, slopes)
+    found = Raters(
+        [Rater(None, 30, Estimate(0.03, (0.004, 0.11)), Estimate(1.0))],
+        None,
+        slopes,
+        Estimate(0.5, (0.3, 0.81)),
+    )
     assert list(sentences(space, found)) == [
         "3% (0% to 11%) of the answers are given without looking at the question.",
+        "Differences below 0.5 (0.3 to 0.81) noises of an answer are too small to decide.",
         "With gain 40 dB answers are 2 (1 to 4) times as noisy as with 0 dB.",
         "With mode soft answers are 1 (0.5 to 2) times as noisy as without.",
         "With mode hard answers are 1 (assumed) times as noisy as without.",

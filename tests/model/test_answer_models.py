@@ -869,6 +869,20 @@ def test_a_margin_is_roughly_recovered_from_many_duels():
         assert 0.7 < fitting.with_fitted_margin(data, KERNEL).margin.item() / margin < 1.4
 
 
+def test_the_interval_of_a_margin_holds_95_percent_of_its_posterior():
+    x = uniform(60, 2, 1, seed=2)
+    response = 2 * (torch.sin(6 * x[:, 0, 0]) - torch.sin(6 * x[:, 1, 0])) + normals(60, seed=3)
+    tied = response.abs() <= 0.5
+    data = aw.Data.duels(x[~tied], response[~tied] > 0) + aw.Data.ties(x[tied])
+    low, high = fitting.margin_interval(data, KERNEL)
+    margins = torch.linspace(0.01, 3, 300, dtype=torch.float64)
+    prior = torch.from_numpy(scipy.stats.lognorm(s=0.7, scale=0.4).logpdf(margins.numpy()))
+    each = [aw.infer(data.with_margin(margin), KERNEL).log_evidence for margin in margins]
+    density = (torch.stack(each) + prior).softmax(0)
+    assert density[margins < low].sum() == pytest.approx(0.025, abs=0.01)
+    assert density[margins > high].sum() == pytest.approx(0.025, abs=0.01)
+
+
 # --- posterior given pending queries
 
 

@@ -33,6 +33,8 @@ def sentences(space: Space, found: Raters) -> Iterator[str]:
         yield f"{percent(found.each[0].lapse)} of the answers are given without looking at the question."
     if found.share is not None:
         yield f"{percent(found.share)} of a person's taste is their own, the rest is common to all."
+    if found.margin is not None:
+        yield f"Differences below {number(found.margin)} noises of an answer are too small to decide."
     if found.slopes is not None:
         yield from _slopes(space, found.slopes)
 

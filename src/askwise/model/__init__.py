@@ -22,6 +22,7 @@ from askwise.model.fitting import Fitted as Fitted
 from askwise.model.fitting import expected_kernel as expected_kernel
 from askwise.model.fitting import expected_length as expected_length
 from askwise.model.fitting import fit as fit
+from askwise.model.fitting import margin_interval as margin_interval
 from askwise.model.fitting import refit_count as refit_count
 from askwise.model.fitting import with_fitted_margin as with_fitted_margin
 from askwise.model.fitting import with_parameters as with_parameters

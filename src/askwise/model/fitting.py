@@ -14,11 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from gpytorch.constraints import Interval
 from gpytorch.kernels import Kernel
 from gpytorch.priors import LogNormalPrior
 from jaxtyping import Float
+from scipy.interpolate import CubicSpline
 from torch import Tensor
 from torch.distributions import LogNormal
 
@@ -149,6 +151,27 @@ def with_fitted_margin(data: Data, kernel: Kernel) -> Data:
     tied = data.has_ties
     if not tied.any():
         return data
+    margins, density = _margin_posterior(data, kernel)
+    best = density.argmax(0)
+    return data.with_margin(torch.where(tied, margins[best].reshape(data.lanes), data.margin))
+
+
+def margin_interval(data: Data, kernel: Kernel, level: float = 0.95) -> tuple[float, float]:
+    """The central interval of the posterior of the margin, given the kernel; of one lane with ties."""
+    margins, density = _margin_posterior(data, kernel)
+    logs = margins.log().cpu().numpy()
+    fine = np.linspace(logs[0], logs[-1], 1000)
+    height = CubicSpline(logs, density[:, 0].cpu().numpy())(fine) + fine  # as a density of the logarithm
+    weights = np.exp(height - height.max())
+    reached = (weights.cumsum() - weights / 2) / weights.sum()
+    low, high = np.exp(np.interp([(1 - level) / 2, (1 + level) / 2], reached, fine))
+    return float(low), float(high)
+
+
+def _margin_posterior(
+    data: Data, kernel: Kernel
+) -> tuple[Float[Tensor, " steps"], Float[Tensor, "steps lane"]]:
+    """Margins, and the log of evidence times prior density at each of them."""
     margins = torch.logspace(*_MARGIN_GRID, dtype=torch.float64, device=data.points.device)
     laned, steps = data.unsqueezed(), len(margins)
     lanes = torch.arange(laned.lanes.numel(), device=margins.device).repeat(steps)
@@ -159,8 +182,7 @@ def with_fitted_margin(data: Data, kernel: Kernel) -> Data:
         tolerance, sweeps = (1e-4, 100) if data.undecided.any() else (1e-8, 1000)
         found = ep(InferenceProblem.of(tried, prior), None, tolerance, sweeps)
         evidence = found.log_evidence.reshape(steps, -1)
-    best = (evidence + _MARGIN_PRIOR.log_prob(margins)[:, None]).argmax(0)
-    return data.with_margin(torch.where(tied, margins[best].reshape(data.lanes), data.margin))
+    return margins, evidence + _MARGIN_PRIOR.log_prob(margins)[:, None]
 
 
 def _lengthscale_prior(d: int) -> LogNormal:

@@ -29,6 +29,7 @@ from askwise.model import (
     fit,
     infer,
     kernel,
+    margin_interval,
     refit_count,
     with_fitted_margin,
     with_parameters,
@@ -41,7 +42,7 @@ from askwise.storage import Event
 from askwise.study.answers import Answer
 from askwise.study.people import SHARED, People
 from askwise.study.plan import Plan, no_answers
-from askwise.study.raters import Raters, raters
+from askwise.study.raters import Estimate, Raters, raters
 from askwise.study.repeats import is_repeat, repeatable, surest
 from askwise.study.shelf import Kept, Shelf
 from askwise.study.state import Answered, State, as_text
@@ -214,7 +215,12 @@ class Model:
         apart = self.plan.people.participants == "population"
         counts = Counter(one.participant if apart else None for one in answers)
         people = list(dict.fromkeys(one.participant if apart else None for one in known))
-        return raters(people, [counts[who] for who in people], fitted, learn)
+        margin = None
+        if data.has_ties:
+            prior = self.plan.kernel if isinstance(self.plan.kernel, Kernel) else self.plan.expected_kernel()
+            interval = margin_interval(_applied(observer, data), prior)
+            margin = Estimate(self.learned(known).margin, interval)
+        return raters(people, [counts[who] for who in people], fitted, learn, margin)
 
     def _expected_people(self, data: Data) -> tuple[Observer | None, tuple[Learnable, ...]]:
         """The people as they are expected, and what is to be learned of them."""

@@ -43,10 +43,16 @@ class Raters:
     """Share of a person's utility that is their own, of a population study with two people or more."""
     slopes: list[Estimate] | None
     """How the logarithm of the noise changes over the range of each coordinate, if that is learned."""
+    margin: Estimate | None = None
+    """The difference that people need to feel to decide, in noises of an answer, if there are ties."""
 
 
 def raters(
-    names: Sequence[str | None], counts: Sequence[int], fitted: Fitted, learn: Sequence[str]
+    names: Sequence[str | None],
+    counts: Sequence[int],
+    fitted: Fitted,
+    learn: Sequence[str],
+    margin: Estimate | None = None,
 ) -> Raters:
     """Estimates of what was learned; intervals are those of a normal logit or logarithm."""
     observer, deviation = fitted.observer, fitted.deviation
@@ -55,7 +61,7 @@ def raters(
     lapses = found.get("lapse") or [Estimate(value) for value in observer.lapse.tolist()]
     noises = found.get("noise") or [Estimate(value) for value in observer.noise.tolist()]
     each = [Rater(*one) for one in zip(names, counts, lapses, noises, strict=True)]
-    return Raters(each, found["share"][0] if "share" in found else None, found.get("slopes"))
+    return Raters(each, found["share"][0] if "share" in found else None, found.get("slopes"), margin)
 
 
 def _estimates(
