@@ -57,8 +57,8 @@ class Telling:
         seconds: float | None = None,
     ) -> None:
         """Record it in the study."""
-        if reason is not None and not amend and self.word != "void":
-            raise Refused("--reason", "be used with --amend or void", "neither", "Leave it out.")
+        if reason is not None and not amend and self.answer is not None:
+            raise Refused("--reason", "be used with --amend, skip or void", "neither", "Leave it out.")
         if self.word == "void":
             study.void(question, reason)
         elif amend and self.word == "skip":
@@ -67,7 +67,7 @@ class Telling:
         elif amend:
             study.amend(question, self.answer, reason=reason)
         elif self.word == "skip":
-            study.skip(question, seconds)
+            study.skip(question, seconds, reason=reason)
         else:
             study.tell(question, self.answer, seconds=seconds)
 
@@ -131,8 +131,8 @@ Done = dict[Literal["answers", "given", "interrupted"], int]
 """How many answers the study has, how many of them are new, and whether Ctrl-C ended it."""
 
 
-def ask_repeatedly(interview: Interview, answered: Callable[[Question], bool], intro: str = "") -> Done:
-    """Ask until there are enough answers, ``answered`` returns False, or somebody presses Ctrl-C."""
+def interviewed(interview: Interview, talk: Callable[[], None], intro: str = "") -> Done:
+    """Let ``talk`` ask until it returns or somebody presses Ctrl-C; then show what is recommended."""
     study, out = interview.session.study, interview.console
     before, interrupted, differ = interview.count, False, study.plan.people.differ
     if interview.enough:
@@ -143,11 +143,7 @@ def ask_repeatedly(interview: Interview, answered: Callable[[Question], bool], i
         if line:
             out.print(Text(line, style="dim"))
     try:
-        while not interview.enough:
-            question = study.ask(interview.participant, interview.context)
-            # others may have answered while it was chosen
-            if interview.enough or not answered(question):
-                break
+        talk()
     except KeyboardInterrupt:
         interrupted = True
     count = interview.count
@@ -178,7 +174,7 @@ def conversation(interview: Interview) -> Done:
     person = _Person(interview)
     if hasattr(sys.stdin, "reconfigure"):
         sys.stdin.reconfigure(errors="backslashreplace")  # bytes that are no text are no answer
-    return ask_repeatedly(interview, person.answered, f"Keys, each followed by Enter: {person.keys}.")
+    return interviewed(interview, person.talk, f"Keys, each followed by Enter: {person.keys}.")
 
 
 @dataclass
@@ -193,6 +189,15 @@ class _Person:
         names = labels(study.size)
         short = ", ".join(f"{key} {word}" for key, word in _SHORT.items() if key.upper() not in names)
         return f"{study.plan.kind.keys(names)}, {short}"
+
+    def talk(self) -> None:
+        """Ask until there are enough answers or the person quits."""
+        study = self.interview.session.study
+        while not self.interview.enough:
+            question = study.ask(self.interview.participant, self.interview.context)
+            # others may have answered while it was chosen
+            if self.interview.enough or not self.answered(question):
+                return
 
     def answered(self, question: Question) -> bool:
         """Show a question and record the reply; False if the person quits."""
