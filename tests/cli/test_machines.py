@@ -393,6 +393,49 @@ def test_questions_of_a_killed_run_are_free_again():
     assert statuses() == ["answered", "answered"]
 
 
+# options presented to a person
+
+
+def test_options_are_presented_in_order_and_again_on_request():
+    written("duel")
+    script('echo "$ASKWISE_LABEL $1 $ASKWISE_MODE" >> seen; cat >> typed')
+    shown = told("run", "-n", "2", "--present", "./gait.sh {gain}", typed="play b\nplay\nplay c\nb\na\n")
+    lines = [
+        [
+            f"{label} {option['gain']} {option['mode']}"
+            for label, option in zip("AB", entry.options, strict=True)
+        ]
+        for entry in history()
+    ]
+    assert Path("seen").read_text().splitlines() == [*lines[0], lines[0][1], *lines[0], *lines[1]]
+    assert answers() == [{"prefers": 1}, {"prefers": 0}]
+    assert Path("typed").read_text() == ""  # answers are not for the device
+    assert "There is no option 'c'; type play, or play B, say." in shown
+    assert "play or play a to have options presented again" in shown
+
+
+def test_a_device_that_fails_is_shown_and_the_question_stays():
+    written("binary")
+    script("exit 3")
+    shown = told("run", "--present", "./gait.sh", typed="play\nq\n")
+    assert shown.count("It was not presented: exit code 3 from ./gait.sh. The question stays open.") == 2
+    assert "must be a program; got './nowhere': no such file" in told(
+        "run", "-n", "1", "--present", "./nowhere", typed="y\n"
+    )
+    script("sleep 60")
+    late = told("run", "-n", "2", "--present", "./gait.sh", "--timeout", "0.2", typed="n\n")
+    assert "It was not presented: time-out after 0.2 s from ./gait.sh." in late
+    assert answers() == [{"yes": True}, {"yes": False}]
+
+
+def test_presenting_is_refused_before_anything_is_asked():
+    written("duel")
+    assert "--present must be used without --command" in refused("run", "--present", "a", "--command", "b")
+    assert "--present must name parameters in braces" in refused("run", "--present", "a {A.gain}")
+    assert "would run them; got {gain}" in refused("run", "--present", "sh -c 'play {gain}'")
+    assert recorded() == []
+
+
 # the words of a command
 
 

@@ -23,6 +23,10 @@ _RETRIES = (
     "another one has an answer; after 5 failed questions in a row the run ends."
 )
 _TIMEOUT = "Seconds after which a command is killed; that is a failure, with code 124."
+_PRESENT = (
+    "A command that presents one option on a device, such as './play.sh {gain} {cutoff}': it runs for A, "
+    "then B, ..., and a person answers here; typing play or play A repeats it."
+)
 _TARGET = "End when the study has this many answers or, where people differ, this participant has."
 
 
@@ -105,6 +109,7 @@ def run(  # noqa: PLR0913 - one for each option
         typer.Option("--answers", "-n", min=1, metavar="N", help=_TARGET),
     ] = None,
     command: Annotated[str | None, typer.Option(metavar="TEXT", help=_COMMAND)] = None,
+    present: Annotated[str | None, typer.Option(metavar="TEXT", help=_PRESENT)] = None,
     timeout: Annotated[float | None, typer.Option(metavar="S", help=_TIMEOUT)] = None,
     retries: Annotated[int | None, typer.Option(min=0, metavar="N", help=_RETRIES)] = None,
     jobs: Annotated[
@@ -133,26 +138,34 @@ def run(  # noqa: PLR0913 - one for each option
     """
     from askwise.cli.codes import Codes
     from askwise.cli.conversation import Interview, conversation
+    from askwise.cli.present import Presenter
     from askwise.cli.screen import console
     from askwise.cli.session import opened, read_context
     from askwise.cli.trials import Command, trials
 
-    if timeout is not None and (command is None or not timeout > 0):
-        raise Refused("--timeout", "be positive and be used with --command", timeout, "Leave it out.")
-    of_commands = {"retries": retries, "jobs": jobs}
-    lists = {"--no-codes": no_codes, "--tie-codes": tie_codes, "--skip-codes": skip_codes}
-    for option, value in ({f"--{name}": number for name, number in of_commands.items()} | lists).items():
+    if present is not None and command is not None:
+        raise Refused(
+            "--present", "be used without --command", repr(present), "A person answers, or a command."
+        )
+    if timeout is not None and not (timeout > 0 and (command or present)):
+        expected = "be positive and be used with --command or --present"
+        raise Refused("--timeout", expected, timeout, "Leave it out.")
+    numbers = {"retries": retries, "jobs": jobs}
+    lists = {"no-codes": no_codes, "tie-codes": tie_codes, "skip-codes": skip_codes}
+    for option, value in {**numbers, **lists}.items():
         if value is not None and command is None:
-            raise Refused(option, "be used with --command", repr(value), "Leave it out.")
+            raise Refused(f"--{option}", "be used with --command", repr(value), "Leave it out.")
     codes = Codes.read(*lists.values())
     with opened(study, writes=True, new=new, prefetch=command is None) as session:
         given = read_context(context, session.study.space)
-        interview = Interview(session, answers, participant, given, console(stderr=as_json))
-        if command is None:
-            done = conversation(interview)
+        out = console(stderr=as_json)
+        interview = Interview(session, answers, participant, given, out)
+        if command is not None:
+            limits = {name: number for name, number in numbers.items() if number is not None}
+            done = trials(interview, Command(command, codes, timeout, **limits))
         else:
-            given_numbers = {name: number for name, number in of_commands.items() if number is not None}
-            done = trials(interview, Command(command, codes, timeout, **given_numbers))
+            shown = None if present is None else Presenter.of(present, session.study, timeout, out)
+            done = conversation(interview, shown)
     if as_json:
         print_json(done)
     if done["interrupted"]:

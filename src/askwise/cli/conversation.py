@@ -10,6 +10,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.text import Text
 
+from askwise.cli.present import AGAIN, Presenter
 from askwise.cli.screen import counted, print_best, progress_line, question_table
 from askwise.cli.session import Session
 from askwise.errors import Conflict, NotFound, Refused, printable
@@ -169,9 +170,9 @@ def record_unless_answered(interview: Interview, question: Question, record: Cal
     return False
 
 
-def conversation(interview: Interview) -> Done:
-    """Ask a person until there are enough answers or they quit."""
-    person = _Person(interview)
+def conversation(interview: Interview, presenter: Presenter | None = None) -> Done:
+    """Ask a person until there are enough answers or they quit; options may be presented on a device."""
+    person = _Person(interview, presenter)
     if hasattr(sys.stdin, "reconfigure"):
         sys.stdin.reconfigure(errors="backslashreplace")  # bytes that are no text are no answer
     return interviewed(interview, person.talk, f"Keys, each followed by Enter: {person.keys}.")
@@ -180,6 +181,7 @@ def conversation(interview: Interview) -> Done:
 @dataclass
 class _Person:
     interview: Interview
+    presenter: Presenter | None = None
     last: Question | None = None
     """The question answered last, while its answer can still be undone."""
 
@@ -188,7 +190,10 @@ class _Person:
         study = self.interview.session.study
         names = labels(study.size)
         short = ", ".join(f"{key} {word}" for key, word in _SHORT.items() if key.upper() not in names)
-        return f"{study.plan.kind.keys(names)}, {short}"
+        again = "" if self.presenter is None else f", {AGAIN} to have it presented again"
+        if again and len(names) > 1:
+            again = f", {AGAIN} or {AGAIN} {names[0].lower()} to have options presented again"
+        return f"{study.plan.kind.keys(names)}, {short}{again}"
 
     def talk(self) -> None:
         """Ask until there are enough answers or the person quits."""
@@ -206,7 +211,7 @@ class _Person:
         out.print(progress_line(self.interview.count, self.interview.target))
         self._show(question)
         began = time.monotonic()
-        reply = self._reply()
+        reply = self._reply(question)
         if reply == "undo":
             return self._undone()
         if not isinstance(reply, Telling):
@@ -227,7 +232,7 @@ class _Person:
         self.last = None
         out.print("The last answer is undone. Answer again, or type s to leave it out.")
         self._show(question)
-        while (reply := self._reply()) == "undo":
+        while (reply := self._reply(question)) == "undo":
             pass
         if isinstance(reply, Telling) and reply.answer is not None:
             study.amend(question, reply.answer, reason="undone in the terminal")
@@ -240,8 +245,10 @@ class _Person:
         out.print()
         out.print(question_table(question.options, session.config.space))
         out.print()
+        if self.presenter is not None:
+            self.presenter.present(question)
 
-    def _reply(self) -> Telling | str:
+    def _reply(self, question: Question) -> Telling | str:
         """What was typed: an answer, "undo" or, also at the end of the input, "quit"."""
         study, out = self.interview.session.study, self.interview.console
         names = labels(study.size)
@@ -256,6 +263,9 @@ class _Person:
             if word == "quit" or (word == "undo" and unconfirmed is None):
                 return word
             unconfirmed = None
+            if self.presenter is not None and word.lower().split()[:1] == [AGAIN]:
+                self.presenter.present(question, word.split()[1:])
+                continue
             if word == "undo":
                 out.print("Not recorded. Answer again.")
                 continue
