@@ -156,7 +156,7 @@ def test_a_failure_is_retried_and_then_skipped_with_its_reason_once_another_ques
     assert reason.startswith(how)
     assert "(2 attempts)\nshaky" in reason
     assert f"Question 1 failed: {how}" in shown
-    assert f"Question 1 is skipped: {how}" in shown
+    assert "Skipped question 1; the record says why." in shown
     with aw.Study.open("study.db", "hall") as study:
         assert study.entry(1).reason == reason
         assert all(one.equal for one in study.replay())
@@ -192,10 +192,20 @@ def test_failures_with_answers_in_between_do_not_end_a_run():
 def test_an_endless_row_of_skips_ends(monkeypatch):
     written("binary")
     monkeypatch.setattr("askwise.cli.trials._MOST_SKIPS", 3)
-    assert "must answer now and then; got 3 skips in a row" in ended(
+    assert "must answer one of 3 questions in a row; got 3 skips" in ended(
         "--command", "false", "--skip-codes", "1"
     )
     assert statuses() == ["skipped"] * 3
+
+
+def test_a_region_that_is_always_skipped_is_left():
+    written("binary", more="initial = 3\nkernel = 'se'\n")
+    script('awk -v g="$1" -v c="$2" \'BEGIN { exit g > 25 ? 75 : !(g > 15 && c > 500) }\'')
+    told("run", "-n", "12", "--command", "./gait.sh {gain} {cutoff}", "--skip-codes", "75")
+    assert statuses().count("answered") == 12
+    assert statuses().count("skipped") > 1
+    with aw.Study.open("study.db", "hall") as study:
+        assert all(one.equal for one in study.replay())
 
 
 def test_codes_say_otherwise():

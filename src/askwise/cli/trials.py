@@ -1,5 +1,6 @@
 """Questions answered by a command, several at a time if wanted."""
 
+import functools
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from askwise.study import Question, labels
 
 MOST_FAILURES = 5
 """Different questions in a row after whose failures a run ends."""
-_MOST_SKIPS = 50  # in a row: a machine that always says skip would run for ever
+_MOST_SKIPS = 20  # in a row: a machine that always says skip would run for ever
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,11 @@ class _Crew:
     running: dict[Future[Outcome | None], tuple[Question, int]] = field(default_factory=dict)
     """Questions at work, with the numbers of their jobs."""
     failed: list[tuple[Question, Outcome]] = field(default_factory=list)
-    """Questions whose commands failed since the last answer: they stay open until the next one, which shows
-    that the machine works and the settings are to blame."""
+    """Questions whose commands failed since the last answer: the next one shows that the machine works and
+    their settings are to blame."""
+    aside: list[tuple[Question, Outcome]] = field(default_factory=list)
+    """Questions to be skipped when the run ends; until then they are pending, so that others keep away from
+    them: a skip teaches the model nothing, and the same question would follow from the same answers."""
     skips: int = 0
     """Number of questions in a row that the command has skipped."""
 
@@ -74,6 +78,7 @@ class _Crew:
                     question, _ = self.running.pop(future)
                     if (found := future.result()) is not None:
                         self._take(question, found)
+                self._check_progress()
                 self._start(pool)
 
     @contextmanager
@@ -84,6 +89,7 @@ class _Crew:
             finally:  # Ctrl-C included: no command is left behind, and no answer lost
                 self.machine.stop()
                 self._take_finished()
+                self._skip_aside()
 
     def _take_finished(self) -> None:
         """Record the answers of commands that ended before they were stopped."""
@@ -140,46 +146,48 @@ class _Crew:
     def _take(self, question: Question, found: Outcome) -> None:
         """Record what a command has answered, or note that it failed."""
         if found.telling is None:
-            self._note_failure(question, found)
+            self.failed.append((question, found))
+            first = found.reason.partition("\n")[0]
+            self.interview.console.print(f"Question {question.id} failed: {first}.")
             return
         if found.telling.answer is None:
-            self._skip(question, found)
+            self.aside.append((question, found))
+            self._print(question, "skip")
             self.skips += 1
-            if self.skips >= _MOST_SKIPS:
-                advice = "Look at what it prints; all of these questions are skipped."
-                raise Failed("--command", "answer now and then", f"{self.skips} skips in a row", advice)
             return
         study, telling = self.interview.session.study, found.telling
-        record = lambda: telling.record(study, question.id, seconds=found.seconds)  # noqa: E731
+        record = functools.partial(telling.record, study, question.id, seconds=found.seconds)
         if record_unless_answered(self.interview, question, record):
             self._print(question, found.telling.read_back)
         self.claims.release(question.id)
         self.skips = 0
-        for earlier, failure in self.failed:
-            self._skip(earlier, failure)
+        self.aside += self.failed
         self.failed.clear()
 
-    def _skip(self, question: Question, found: Outcome) -> None:
-        study = self.interview.session.study
-        record = lambda: study.skip(question, found.seconds, reason=found.reason)  # noqa: E731
-        if record_unless_answered(self.interview, question, record):
-            first = found.reason.partition("\n")[0]
-            self.interview.console.print(f"Question {question.id} is skipped: {first}.")
-        self.claims.release(question.id)
+    def _skip_aside(self) -> None:
+        study, skipped = self.interview.session.study, []
+        for question, found in sorted(self.aside, key=lambda one: one[0].id):
+            skip = functools.partial(study.skip, question, found.seconds, reason=found.reason)
+            if record_unless_answered(self.interview, question, skip):
+                skipped.append(str(question.id))
+        if skipped:
+            word = "question" if len(skipped) == 1 else "questions"
+            self.interview.console.print(f"Skipped {word} {', '.join(skipped)}; the record says why.")
 
-    def _note_failure(self, question: Question, found: Outcome) -> None:
-        self.failed.append((question, found))
-        first = found.reason.partition("\n")[0]
-        self.interview.console.print(f"Question {question.id} failed: {first}.")
-        if len(self.failed) < MOST_FAILURES:
-            return
-        numbers = ", ".join(str(question.id) for question, _ in self.failed)
-        expected = f"answer one of {MOST_FAILURES} questions in a row"
-        advice = (
-            f"Try it by hand; questions {numbers} stay open. If such settings cannot be tried, skip them "
-            f"(`askwise tell {question.id} skip`, or --skip-codes)."
-        )
-        raise Failed("--command", expected, first, advice)
+    def _check_progress(self) -> None:
+        """End the run if the machine does not seem to work."""
+        if self.skips >= _MOST_SKIPS:
+            expected, got = f"answer one of {_MOST_SKIPS} questions in a row", f"{self.skips} skips"
+            raise Failed("--command", expected, got, "Look at what it prints; these questions are skipped.")
+        if len(self.failed) >= MOST_FAILURES:
+            numbers = [str(question.id) for question, _ in self.failed]
+            advice = (
+                f"Try it by hand; questions {', '.join(numbers)} stay open. If such settings cannot be "
+                f"tried, skip them (`askwise tell {numbers[0]} skip`, or --skip-codes)."
+            )
+            _, last = self.failed[-1]
+            expected = f"answer one of {MOST_FAILURES} questions in a row"
+            raise Failed("--command", expected, last.reason.partition("\n")[0], advice)
 
     def _print(self, question: Question, said: str) -> None:
         count, target = self.interview.count, self.interview.target
