@@ -7,8 +7,6 @@ import os
 import pty
 import re
 import resource
-import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -23,10 +21,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import askwise as aw
-from askwise.cli import conversation, main, trials
+from askwise.cli import conversation, main
 from askwise.cli.screen import table
 from askwise.cli.session import opened
-from askwise.cli.trials import filled, template_words
 from askwise.space import readable
 from askwise.storage import Draft, Event, Finding, open_record
 from askwise.study import Entry, Preference, State, Tie, YesNo
@@ -570,167 +567,6 @@ def test_a_session_goes_on_after_somebody_else_has_answered(monkeypatch, other):
     assert answers() == [{"prefers": other}, {"prefers": 1}]
 
 
-def test_a_command_goes_on_after_somebody_else_has_answered_and_stops_at_the_wanted_number(monkeypatch):
-    written("binary")
-    meanwhile = iter(
-        [lambda: somebody_else_answers(False), lambda: None, lambda: somebody_else_answers(True)]
-    )
-
-    def outcome(*_: object) -> bool:
-        next(meanwhile)()
-        return True
-
-    monkeypatch.setattr(trials, "outcome", outcome)
-    shown = told("run", "-n", "3", "--command", "true")
-    assert shown.count("Somebody else answered") == 2
-    assert re.findall(r"^(\d/\d)  ", shown, re.MULTILINE) == ["2/3"]
-    assert answers() == [{"yes": False}, {"yes": True}, {"yes": True}]
-
-
-def test_no_more_is_asked_when_others_gave_the_last_answer_meanwhile(monkeypatch):
-    written("binary")
-    ask = aw.Study.ask
-
-    def slow(study: aw.Study, *given: object) -> aw.Question:
-        if len(study.history()) == 1:
-            study.tell(ask(study, "ann"), True)
-        return ask(study, *given)
-
-    monkeypatch.setattr(aw.Study, "ask", slow)
-    shown = told("run", "-n", "2", "--command", "true")
-    assert "1/2" in shown
-    assert "3/2" not in shown
-    assert statuses() == ["answered", "answered", "open"]
-
-
-def script(text: str) -> Path:
-    file = Path("gait.sh").absolute()
-    file.write_text(f"#!/bin/sh\n{text}\n")
-    file.chmod(0o755)
-    return file
-
-
-def test_run_lets_a_command_answer():
-    written("binary")
-    script('echo "$@" >> seen; awk -v g="$1" \'BEGIN { exit !(g > 20) }\'')
-    shown = told("run", "-n", "6", "--command", "./gait.sh {gain} '{mode} at {cutoff}' {{x}}")
-    entries = history()
-    assert [entry.answer.yes for entry in entries] == [entry.options[0]["gain"] > 20 for entry in entries]
-    (option,) = entries[0].options
-    first = Path("seen").read_text().split("\n")[0]
-    assert first == f"{option['gain']} {option['mode']} at {option['cutoff']} {{x}}"
-    assert shown.count("yes  gain") + shown.count("no   gain") == 6
-    assert "1/6" in shown
-
-
-def test_run_by_a_command_refuses_before_anything_is_asked():
-    written("binary")
-    assert "got {gian}" in refused("run", "--command", "./gait.sh {gian}")
-    assert "quotes closed" in refused("run", "--command", "./gait.sh '{gain}")
-    assert "name a program" in refused("run", "--command", "  ")
-    assert "--timeout must be positive" in refused("run", "--timeout", "3")
-    assert recorded() == []
-    Path("askwise.toml").unlink()
-    Path("study.db").unlink()
-    written("duel")
-    assert "must be used with a yes/no study; got a duel study" in refused("run", "--command", "true")
-
-
-def test_a_command_that_cannot_run_leaves_the_question_open():
-    written("binary")
-    script("exit 127")
-    for command in ("./nowhere {gain}", "./gait.sh", "./askwise.toml"):
-        result = CliRunner().invoke(main, ["run", "--command", command])
-        assert result.exit_code == 1
-        assert HOUSE.match(result.stderr.strip().split("\n")[-1])
-        assert "the question stays open" in result.stderr
-        assert statuses() == ["open"]
-
-
-def failed(*words: str) -> str:
-    """The last line on stderr of a command that leaves its question open."""
-    result = CliRunner().invoke(main, ["run", *words])
-    assert result.exit_code == 1, result.output
-    line = result.stderr.strip().split("\n")[-1]
-    assert HOUSE.match(line)
-    assert statuses() == ["open"]
-    return line
-
-
-def test_a_command_that_fails_is_no_answer():
-    written("binary")
-    script("sleep 60 & wait")
-    began = time.monotonic()
-    assert "must end within 0.2 s; got nothing" in failed("--command", "./gait.sh", "--timeout", "0.2")
-    assert time.monotonic() - began < 10
-    script("kill -9 $$")
-    assert "0 (yes) or 1 (no); got signal 9 from ./gait.sh" in failed("--command", "./gait.sh")
-    script("exit 2")
-    assert "got exit code 2 from ./gait.sh" in failed("--command", "./gait.sh")
-    assert "got exit code 2 from sh -c" in failed("--command", "sh -c 'if then'")
-    script("exit 1")
-    shown = told("run", "-n", "1", "--command", "./gait.sh")
-    assert "1/1  no   gain" in shown
-    assert "Nothing has worked yet, so this is a guess.\nRecommended setting" in shown
-
-
-EVIL = SPACE.replace("soft", "$(touch pwned)").replace("hard", "`touch pwned`; touch pwned")
-
-
-def test_a_shell_finds_the_values_in_its_environment_and_runs_none_of_them():
-    written("binary", space=EVIL.replace("cutoff", "'cut off'"))
-    program = """sh -c 'printf "%s\\n" "$ASKWISE_MODE" "$ASKWISE_CUT_OFF" >> seen; echo "$ASKWISE_MODE"'"""
-    told("run", "-n", "3", "--command", program)
-    options = [entry.options[0] for entry in history()]
-    want = [str(option[name]) for option in options for name in ("mode", "cut off")]
-    assert Path("seen").read_text().split("\n")[:-1] == want
-    assert not Path("pwned").exists()
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "sh -c 'echo {gain}'",
-        "bash -ec 'echo {gain}'",
-        "/bin/zsh -c -- 'echo {gain}'",
-        "env A=1 dash -o errexit -c '{gain}'",
-        "bash -c -o pipefail 'echo {gain}'",
-        "fish --command='echo {gain}'",
-        "busybox sh -c 'echo {gain}'",
-    ],
-)
-def test_a_value_inside_the_program_of_a_shell_is_refused(command):
-    with pytest.raises(ValueError, match=r'would run them; got \{gain\}\. Write "\$ASKWISE_GAIN" instead'):
-        template_words(command, {"gain": None})
-    template_words("sh -c 'echo \"$1\"' _ {gain}", {"gain": None})  # a word of its own is none
-
-
-def test_parameters_that_would_share_a_variable_have_none():
-    setting = {"cut-off": 1, "cut off": 2, "Gain": 2.5, "größe": "x"}
-    assert trials.variables(setting) == {"ASKWISE_GAIN": "2.5", "ASKWISE_GR_SSE": "x"}
-
-
-@pytest.mark.parametrize(
-    "command",
-    ["a {gain}; b", "a ;", "a | b", "a || b", "a & b", "a &", "a && b", "a > x", "a >> x", "a 2>&1"],
-)
-def test_shell_syntax_is_refused(command):
-    with pytest.raises(ValueError, match=r"no shell interprets it; got .* Wrap it in sh -c .*ASKWISE_"):
-        template_words(command, {"gain": None})
-
-
-@pytest.mark.parametrize("command", ["sh -c 'a; b | c > d'", 'find . ";"', r"find . \;", "get x?a=1&b=2"])
-def test_shell_syntax_in_quotes_or_within_a_word_is_passed_to_the_program(command):
-    assert template_words(command, {}) == shlex.split(command)
-
-
-def test_values_are_filled_in_without_a_shell():
-    words = template_words("run --mode={mode} '{mode}' {{mode}}", {"mode": None})
-    assert words == ["run", "--mode={mode}", "{mode}", "{{mode}}"]
-    nasty = "a b; rm -rf {mode} $(x) 'y'"
-    assert filled(words, {"mode": nasty}) == ["run", f"--mode={nasty}", nasty, "{mode}"]
-
-
 # status, best, plot, replay
 
 
@@ -1219,23 +1055,6 @@ def test_no_color_is_respected():
     shown, code = in_terminal(["ask"], b"", {"NO_COLOR": "1"})
     assert code == 0
     assert not re.search(rb"\x1b\[[0-9;]*3\dm", shown)
-
-
-@pytest.mark.slow
-def test_ctrl_c_ends_a_command_too():
-    written("binary")
-    script("touch begun; exec sleep 60")
-    words = [sys.executable, "-m", "askwise", "run", "--command", "./gait.sh"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    for _ in range(600):
-        if Path("begun").exists():
-            break
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    shown, _ = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert "The same command resumes" in shown
-    assert statuses() == ["open"]
 
 
 # what files and texts of others may contain

@@ -13,8 +13,19 @@ _ANSWER = (
     "B>D'); tie (can't decide), skip, void."
 )
 _COMMAND = (
-    "For yes/no studies: the command to run for each question, such as './gait.sh {gain} {cutoff}'; the "
-    "values are also in $ASKWISE_GAIN, ... Exit code 0 means yes, 1 no; anything else is a failure and stops."
+    "The command to run for each question, such as './gait.sh {gain} {cutoff}'; the values are also in "
+    "$ASKWISE_GAIN, ... Exit code 0 means yes, 1 no, anything else is a failure. In studies that compare: "
+    "'./judge.sh {A.gain} {B.gain}' ($ASKWISE_A_GAIN, ...; all options as JSON in $ASKWISE_OPTIONS), which "
+    "prints the answer, such as A, tie or C>A, on its last line and ends with 0."
+)
+_RETRIES = (
+    "How often to repeat a command that failed (default 2). Then its question is left open, and skipped once "
+    "another one has an answer; after 5 failed questions in a row the run ends."
+)
+_TIMEOUT = "Seconds after which a command is killed; that is a failure, with code 124."
+_PRESENT = (
+    "A command that presents one option on a device, such as './play.sh {gain} {cutoff}': it runs for A, "
+    "then B, ..., and a person answers here; typing play or play A repeats it."
 )
 _TARGET = "End when the study has this many answers or, where people differ, this participant has."
 
@@ -68,7 +79,7 @@ def tell(  # noqa: PLR0913 - one for each option
     seconds: Annotated[float | None, typer.Option(metavar="S", help="How long the answer took.")] = None,
     amend: Annotated[bool, typer.Option("--amend", help="Replace an earlier answer.")] = False,
     reason: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Why the answer is amended or void.")
+        str | None, typer.Option(metavar="TEXT", help="Why there is no answer or another one.")
     ] = None,
     study: StudyFile = DEFAULT_FILE,
     as_json: AsJson = False,
@@ -98,9 +109,21 @@ def run(  # noqa: PLR0913 - one for each option
         typer.Option("--answers", "-n", min=1, metavar="N", help=_TARGET),
     ] = None,
     command: Annotated[str | None, typer.Option(metavar="TEXT", help=_COMMAND)] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="Seconds after which a command is killed; that is a failure."),
+    present: Annotated[str | None, typer.Option(metavar="TEXT", help=_PRESENT)] = None,
+    timeout: Annotated[float | None, typer.Option(metavar="S", help=_TIMEOUT)] = None,
+    retries: Annotated[int | None, typer.Option(min=0, metavar="N", help=_RETRIES)] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Commands to run at once, for different questions.")
+    ] = None,
+    no_codes: Annotated[
+        str | None,
+        typer.Option(metavar="CODES", help="Exit codes that mean no, instead of 1: 2,3 or 64-78, say."),
+    ] = None,
+    tie_codes: Annotated[
+        str | None, typer.Option(metavar="CODES", help="Exit codes that mean: can't decide.")
+    ] = None,
+    skip_codes: Annotated[
+        str | None, typer.Option(metavar="CODES", help="Exit codes that mean: skip this question.")
     ] = None,
     participant: Participant = None,
     context: Context = None,
@@ -113,17 +136,36 @@ def run(  # noqa: PLR0913 - one for each option
     Either here in the terminal, or by running a command for each question.  Ctrl-C
     loses nothing: `askwise run` resumes where it stopped.
     """
+    from askwise.cli.codes import Codes
     from askwise.cli.conversation import Interview, conversation
+    from askwise.cli.present import Presenter
     from askwise.cli.screen import console
     from askwise.cli.session import opened, read_context
-    from askwise.cli.trials import trials
+    from askwise.cli.trials import Command, trials
 
-    if timeout is not None and (command is None or not timeout > 0):
-        raise Refused("--timeout", "be positive and be used with --command", timeout, "Leave it out.")
+    if present is not None and command is not None:
+        raise Refused(
+            "--present", "be used without --command", repr(present), "A person answers, or a command."
+        )
+    if timeout is not None and not (timeout > 0 and (command or present)):
+        expected = "be positive and be used with --command or --present"
+        raise Refused("--timeout", expected, timeout, "Leave it out.")
+    numbers = {"retries": retries, "jobs": jobs}
+    lists = {"no-codes": no_codes, "tie-codes": tie_codes, "skip-codes": skip_codes}
+    for option, value in {**numbers, **lists}.items():
+        if value is not None and command is None:
+            raise Refused(f"--{option}", "be used with --command", repr(value), "Leave it out.")
+    codes = Codes.read(*lists.values())
     with opened(study, writes=True, new=new, prefetch=command is None) as session:
         given = read_context(context, session.study.space)
-        interview = Interview(session, answers, participant, given, console(stderr=as_json))
-        done = conversation(interview) if command is None else trials(interview, command, timeout)
+        out = console(stderr=as_json)
+        interview = Interview(session, answers, participant, given, out)
+        if command is not None:
+            limits = {name: number for name, number in numbers.items() if number is not None}
+            done = trials(interview, Command(command, codes, timeout, **limits))
+        else:
+            shown = None if present is None else Presenter.of(present, session.study, timeout, out)
+            done = conversation(interview, shown)
     if as_json:
         print_json(done)
     if done["interrupted"]:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.text import Text
 
+from askwise.cli.present import AGAIN, Presenter
 from askwise.cli.screen import counted, print_best, progress_line, question_table
 from askwise.cli.session import Session
 from askwise.errors import Conflict, NotFound, Refused, printable
@@ -57,8 +58,8 @@ class Telling:
         seconds: float | None = None,
     ) -> None:
         """Record it in the study."""
-        if reason is not None and not amend and self.word != "void":
-            raise Refused("--reason", "be used with --amend or void", "neither", "Leave it out.")
+        if reason is not None and not amend and self.answer is not None:
+            raise Refused("--reason", "be used with --amend, skip or void", "neither", "Leave it out.")
         if self.word == "void":
             study.void(question, reason)
         elif amend and self.word == "skip":
@@ -67,7 +68,7 @@ class Telling:
         elif amend:
             study.amend(question, self.answer, reason=reason)
         elif self.word == "skip":
-            study.skip(question, seconds)
+            study.skip(question, seconds, reason=reason)
         else:
             study.tell(question, self.answer, seconds=seconds)
 
@@ -131,8 +132,8 @@ Done = dict[Literal["answers", "given", "interrupted"], int]
 """How many answers the study has, how many of them are new, and whether Ctrl-C ended it."""
 
 
-def ask_repeatedly(interview: Interview, answered: Callable[[Question], bool], intro: str = "") -> Done:
-    """Ask until there are enough answers, ``answered`` returns False, or somebody presses Ctrl-C."""
+def interviewed(interview: Interview, talk: Callable[[], None], intro: str = "") -> Done:
+    """Let ``talk`` ask until it returns or somebody presses Ctrl-C; then show what is recommended."""
     study, out = interview.session.study, interview.console
     before, interrupted, differ = interview.count, False, study.plan.people.differ
     if interview.enough:
@@ -143,11 +144,7 @@ def ask_repeatedly(interview: Interview, answered: Callable[[Question], bool], i
         if line:
             out.print(Text(line, style="dim"))
     try:
-        while not interview.enough:
-            question = study.ask(interview.participant, interview.context)
-            # others may have answered while it was chosen
-            if interview.enough or not answered(question):
-                break
+        talk()
     except KeyboardInterrupt:
         interrupted = True
     count = interview.count
@@ -173,17 +170,18 @@ def record_unless_answered(interview: Interview, question: Question, record: Cal
     return False
 
 
-def conversation(interview: Interview) -> Done:
-    """Ask a person until there are enough answers or they quit."""
-    person = _Person(interview)
+def conversation(interview: Interview, presenter: Presenter | None = None) -> Done:
+    """Ask a person until there are enough answers or they quit; options may be presented on a device."""
+    person = _Person(interview, presenter)
     if hasattr(sys.stdin, "reconfigure"):
         sys.stdin.reconfigure(errors="backslashreplace")  # bytes that are no text are no answer
-    return ask_repeatedly(interview, person.answered, f"Keys, each followed by Enter: {person.keys}.")
+    return interviewed(interview, person.talk, f"Keys, each followed by Enter: {person.keys}.")
 
 
 @dataclass
 class _Person:
     interview: Interview
+    presenter: Presenter | None = None
     last: Question | None = None
     """The question answered last, while its answer can still be undone."""
 
@@ -192,7 +190,19 @@ class _Person:
         study = self.interview.session.study
         names = labels(study.size)
         short = ", ".join(f"{key} {word}" for key, word in _SHORT.items() if key.upper() not in names)
-        return f"{study.plan.kind.keys(names)}, {short}"
+        again = "" if self.presenter is None else f", {AGAIN} to have it presented again"
+        if again and len(names) > 1:
+            again = f", {AGAIN} or {AGAIN} {names[0].lower()} to have options presented again"
+        return f"{study.plan.kind.keys(names)}, {short}{again}"
+
+    def talk(self) -> None:
+        """Ask until there are enough answers or the person quits."""
+        study = self.interview.session.study
+        while not self.interview.enough:
+            question = study.ask(self.interview.participant, self.interview.context)
+            # others may have answered while it was chosen
+            if self.interview.enough or not self.answered(question):
+                return
 
     def answered(self, question: Question) -> bool:
         """Show a question and record the reply; False if the person quits."""
@@ -201,7 +211,7 @@ class _Person:
         out.print(progress_line(self.interview.count, self.interview.target))
         self._show(question)
         began = time.monotonic()
-        reply = self._reply()
+        reply = self._reply(question)
         if reply == "undo":
             return self._undone()
         if not isinstance(reply, Telling):
@@ -222,7 +232,7 @@ class _Person:
         self.last = None
         out.print("The last answer is undone. Answer again, or type s to leave it out.")
         self._show(question)
-        while (reply := self._reply()) == "undo":
+        while (reply := self._reply(question)) == "undo":
             pass
         if isinstance(reply, Telling) and reply.answer is not None:
             study.amend(question, reply.answer, reason="undone in the terminal")
@@ -235,8 +245,10 @@ class _Person:
         out.print()
         out.print(question_table(question.options, session.config.space))
         out.print()
+        if self.presenter is not None:
+            self.presenter.present(question)
 
-    def _reply(self) -> Telling | str:
+    def _reply(self, question: Question) -> Telling | str:
         """What was typed: an answer, "undo" or, also at the end of the input, "quit"."""
         study, out = self.interview.session.study, self.interview.console
         names = labels(study.size)
@@ -251,6 +263,9 @@ class _Person:
             if word == "quit" or (word == "undo" and unconfirmed is None):
                 return word
             unconfirmed = None
+            if self.presenter is not None and word.lower().split()[:1] == [AGAIN]:
+                self.presenter.present(question, word.split()[1:])
+                continue
             if word == "undo":
                 out.print("Not recorded. Answer again.")
                 continue

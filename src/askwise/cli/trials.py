@@ -1,157 +1,205 @@
-"""Yes/no questions answered by the exit code of a command."""
+"""Questions answered by a command, several at a time if wanted."""
 
-import os
-import re
-import shlex
-import signal
-import subprocess
-import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
-from askwise.cli.conversation import Done, Interview, ask_repeatedly, record_unless_answered
+from askwise.cli.claims import Claims, claims
+from askwise.cli.codes import Codes
+from askwise.cli.conversation import Done, Interview, interviewed, record_unless_answered
+from askwise.cli.machine import Machine
+from askwise.cli.outcome import Outcome, outcome
+from askwise.cli.screen import counted
+from askwise.cli.template import environment, filled, place_names, template_words, values_by_place
 from askwise.errors import Failed, Refused
 from askwise.space import readable
-from askwise.study import Question
+from askwise.study import Question, labels
 
-_PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
-_CANNOT_RUN = (126, 127)  # by shell convention: not executable, not found
-_SHELL = re.compile(r"(ba|z|da|a|k|mk|pdk|fi|c|tc)?sh|busybox")
-_PROGRAM = re.compile(r"-[A-Za-z]*c|--command")  # options after which a shell is given its program
-_QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
-_OF_SHELLS = re.compile(r"\|\|?|&&?|\d?>>?|\d?>&\d|<|.*;")
-_LEFT_OPEN = "Try it by hand; the question stays open."
+MOST_FAILURES = 5
+"""Different questions in a row after whose failures a run ends."""
+_MOST_SKIPS = 20  # in a row: a machine that always says skip would run for ever
 
 
-def trials(interview: Interview, command: str, timeout: float | None) -> Done:
-    """Run a command for each question until there are enough answers; 0 is yes, 1 no, others end it."""
-    study, out = interview.session.study, interview.console
-    if study.plan.kind.compares:
-        advice = "A command succeeds or fails, it does not compare: leave it out, or script ask and tell."
-        raise Refused("--command", "be used with a yes/no study", f"a {study.feedback} study", advice)
-    words = template_words(command, study.space.parameters)
+@dataclass(frozen=True)
+class Command:
+    """A command that answers questions, and what to do if it fails."""
 
-    def answered(question: Question) -> bool:
-        (setting,) = question.options
-        began = time.monotonic()
-        yes = outcome(filled(words, setting), timeout, variables(setting))
-        seconds = round(time.monotonic() - began, 3)
-        record = lambda: study.tell(question, yes, seconds=seconds)  # noqa: E731
-        if record_unless_answered(interview, question, record):
-            shown = ", ".join(f"{name} {readable(value)}" for name, value in setting.items())
-            count, word = interview.count, "yes" if yes else "no"
-            of = f"/{interview.target}" if interview.target and count <= interview.target else ""
-            out.print(f"{count}{of}  {word:3}  {shown}")
-        return True
-
-    return ask_repeatedly(interview, answered)
+    text: str
+    codes: Codes = field(default_factory=Codes)
+    timeout: float | None = None
+    retries: int = 2
+    jobs: int = 1
 
 
-def template_words(command: str, names: Mapping[str, object]) -> list[str]:
-    """The words of a command; parameters are in braces, to be filled in."""
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise Refused("--command", "have its quotes closed", repr(command), f"{error}.") from None
-    if not words:
-        raise Refused("--command", "name a program", "nothing", "Write './gait.sh {gain}', say.")
-    for word in _QUOTED.sub("_", command).split():
-        if _OF_SHELLS.fullmatch(word):
-            expected = "be one program and its arguments, since no shell interprets it"
-            advice = "Wrap it in sh -c '...', which finds the values in $ASKWISE_..., or quote it."
-            raise Refused("--command", expected, repr(word), advice)
-    for match in (match for word in words for match in _PLACE.finditer(word)):
-        if match[1] is not None and match[1] not in names:
-            expected = f"name parameters in braces ({', '.join(names)})"
-            raise Refused("--command", expected, match[0], "Write {{ and }} for braces of your own.")
-    program = _shell_program(words)
-    for match in _PLACE.finditer(program):
-        if match[1] is not None:
-            expected = "have no values inside the program of a shell, which would run them"
-            advice = f'Write "${variable(match[1])}" instead, which holds the value.'
-            raise Refused("--command", expected, match[0], advice)
-    return words
+def trials(interview: Interview, command: Command) -> Done:
+    """Run a command for each question until there are enough answers."""
+    study, config = interview.session.study, interview.session.config
+    if study.plan.kind.compares and "no" in (command.codes.meanings[code] for code in command.codes.listed):
+        advice = "A command that compares prints its answer; leave the codes out."
+        raise Refused("--no-codes", "be used with a yes/no study", f"a {study.feedback} study", advice)
+    words = template_words(command.text, place_names(study.space.parameters, study.size))
+
+    def talk() -> None:
+        with claims(str(config.storage), config.name) as held:
+            machine = Machine("--command", command.timeout, reads=command.jobs == 1)
+            _Crew(interview, command, words, machine, held).work()
+
+    return interviewed(interview, talk)
 
 
-def _shell_program(words: Sequence[str]) -> str:
-    """The words that a shell reads as its program, after ``-c``; empty if there is none."""
-    shells = [place for place, word in enumerate(words) if _SHELL.fullmatch(os.path.basename(word))]
-    rest = list(words[shells[0] + 1 :]) if shells else []
-    while rest and not _PROGRAM.match(rest[0]):
-        rest.pop(0)
-    read = rest[:1]
-    for word in rest[1:]:
-        read.append(word)
-        if not word.startswith(("-", "+")) and read[-2] not in ("-o", "+o", "-O", "+O"):
-            break
-    return " ".join(read)
+@dataclass
+class _Crew:
+    """Commands at work, each on a question of its own; only they run in threads of their own."""
 
+    interview: Interview
+    command: Command
+    words: list[str]
+    machine: Machine
+    claims: Claims
+    running: dict[Future[Outcome | None], tuple[Question, int]] = field(default_factory=dict)
+    """Questions at work, with the numbers of their jobs."""
+    failed: list[tuple[Question, Outcome]] = field(default_factory=list)
+    """Questions whose commands failed since the last answer: the next one shows that the machine works and
+    their settings are to blame."""
+    aside: list[tuple[Question, Outcome]] = field(default_factory=list)
+    """Questions to be skipped when the run ends; until then they are pending, so that others keep away from
+    them: a skip teaches the model nothing, and the same question would follow from the same answers."""
+    skips: int = 0
+    """Number of questions in a row that the command has skipped."""
 
-def variable(name: str) -> str:
-    """The environment variable that holds the value of a parameter.
+    def work(self) -> None:
+        """Run commands until there are enough answers."""
+        with self._pool() as pool:
+            self._start(pool)
+            while self.running:
+                for future in wait(self.running, return_when=FIRST_COMPLETED).done:
+                    question, _ = self.running.pop(future)
+                    if (found := future.result()) is not None:
+                        self._take(question, found)
+                self._check_progress()
+                self._start(pool)
 
-    Capital letters; whatever cannot be in such a name becomes an underscore.
+    @contextmanager
+    def _pool(self) -> Iterator[ThreadPoolExecutor]:
+        with ThreadPoolExecutor(self.command.jobs) as pool:
+            try:
+                yield pool
+            finally:  # Ctrl-C included: no command is left behind, and no answer lost
+                self.machine.stop()
+                self._take_finished()
+                self._skip_aside()
 
-    >>> variable("cut-off")
-    'ASKWISE_CUT_OFF'
-    """
-    return f"ASKWISE_{re.sub('[^A-Z0-9_]', '_', name.upper())}"
+    def _take_finished(self) -> None:
+        """Record the answers of commands that ended before they were stopped."""
+        wait(self.running)
+        for future, (question, _) in self.running.items():
+            found = None if future.exception() else future.result()
+            if found is not None and found.telling is not None:
+                self._take(question, found)
 
+    def _start(self, pool: ThreadPoolExecutor) -> None:
+        """Start as many commands as there may be, but not more than answers are wanted."""
+        target = self.interview.target
+        while len(self.running) < self.command.jobs:
+            if target is not None and self.interview.count + len(self.running) >= target:
+                return
+            question = self._next()
+            # others may have answered while it was chosen
+            if target is not None and self.interview.count + len(self.running) >= target:
+                self.claims.release(question.id)
+                return
+            busy = [job for _, job in self.running.values()]
+            job = next(job for job in range(1, self.command.jobs + 1) if job not in busy)
+            self.running[pool.submit(self._attempts, question, job)] = (question, job)
 
-def variables(setting: Mapping[str, Any]) -> dict[str, str]:
-    """The values by their environment variables; parameters that would share one have none."""
-    names = [variable(name) for name in setting]
-    shared = {name for name in names if names.count(name) > 1}
-    pairs = zip(names, setting.values(), strict=True)
-    return {name: str(value) for name, value in pairs if name not in shared}
+    def _next(self) -> Question:
+        """A question that nobody else is at work on."""
+        study, others = self.interview.session.study, set[int]()
+        while True:
+            beside = self.claims.held | others
+            question = study.ask(self.interview.participant, self.interview.context, beside=beside)
+            if not self.claims.take(question.id):
+                others.add(question.id)
+            elif study.entry(question.id).status == "open":
+                return question
+            else:  # answered by those who had claimed it before
+                self.claims.release(question.id)
 
+    def _attempts(self, question: Question, job: int) -> Outcome | None:
+        """What the command answers in the end; None if it was stopped."""
+        words = filled(self.words, values_by_place(question.options))
+        given = environment(question, {"job": job})
+        for attempt in range(1, self.command.retries + 2):
+            ended = self.machine.run(words, given)
+            if ended is None:
+                return None
+            found = outcome(self.interview.session.study, self.command.codes, ended)
+            if found.telling is not None:
+                break
+            tried = f" ({counted(attempt, 'attempt')})"
+            output = f"\n{ended.last_lines}" if ended.last_lines else ""
+            found = Outcome(None, f"{found.reason}{tried}{output}", found.seconds)
+        return found
 
-def filled(words: Sequence[str], setting: Mapping[str, Any]) -> list[str]:
-    """The words with values filled in; a value never becomes two words."""
+    def _take(self, question: Question, found: Outcome) -> None:
+        """Record what a command has answered, or note that it failed."""
+        if found.telling is None:
+            self.failed.append((question, found))
+            first = found.reason.partition("\n")[0]
+            self.interview.console.print(f"Question {question.id} failed: {first}.")
+            return
+        if found.telling.answer is None:
+            self.aside.append((question, found))
+            self._print(question, "skip")
+            self.skips += 1
+            return
+        study, telling = self.interview.session.study, found.telling
+        record = functools.partial(telling.record, study, question.id, seconds=found.seconds)
+        if record_unless_answered(self.interview, question, record):
+            self._print(question, found.telling.read_back)
+        self.claims.release(question.id)
+        self.skips = 0
+        self.aside += self.failed
+        self.failed.clear()
 
-    def value(match: re.Match[str]) -> str:
-        return match[0][0] if match[1] is None else str(setting[match[1]])
+    def _skip_aside(self) -> None:
+        study, skipped = self.interview.session.study, []
+        for question, found in sorted(self.aside, key=lambda one: one[0].id):
+            skip = functools.partial(study.skip, question, found.seconds, reason=found.reason)
+            if record_unless_answered(self.interview, question, skip):
+                skipped.append(str(question.id))
+        if skipped:
+            word = "question" if len(skipped) == 1 else "questions"
+            self.interview.console.print(f"Skipped {word} {', '.join(skipped)}; the record says why.")
 
-    return [_PLACE.sub(value, word) for word in words]
+    def _check_progress(self) -> None:
+        """End the run if the machine does not seem to work."""
+        if self.skips >= _MOST_SKIPS:
+            expected, got = f"answer one of {_MOST_SKIPS} questions in a row", f"{self.skips} skips"
+            raise Failed("--command", expected, got, "Look at what it prints; these questions are skipped.")
+        if len(self.failed) >= MOST_FAILURES:
+            numbers = [str(question.id) for question, _ in self.failed]
+            advice = (
+                f"Try it by hand; questions {', '.join(numbers)} stay open. If such settings cannot be "
+                f"tried, skip them (`askwise tell {numbers[0]} skip`, or --skip-codes)."
+            )
+            _, last = self.failed[-1]
+            expected = f"answer one of {MOST_FAILURES} questions in a row"
+            raise Failed("--command", expected, last.reason.partition("\n")[0], advice)
 
-
-def outcome(words: Sequence[str], timeout: float | None, given: Mapping[str, str] | None = None) -> bool:
-    """Whether a command says yes (exit code 0) or no (1); anything else is a failure."""
-    try:
-        # its output goes to standard error, since programs read our standard output
-        process = subprocess.Popen(
-            words, stdout=2, start_new_session=True, env={**os.environ, **(given or {})}
+    def _print(self, question: Question, said: str) -> None:
+        count, target = self.interview.count, self.interview.target
+        of = f"/{target}" if target and count <= target else ""
+        each = [
+            ", ".join(f"{name} {readable(value)}" for name, value in option.items())
+            for option in question.options
+        ]
+        names = labels(len(each))
+        shown = (
+            each[0]
+            if len(each) == 1
+            else "; ".join(f"{name}: {one}" for name, one in zip(names, each, strict=True))
         )
-    except OSError as error:
-        got = f"{words[0]!r}: {str(error.strerror).lower()}"
-        raise Refused("--command", "be a program", got, _LEFT_OPEN) from None
-    except ValueError as error:  # a zero in a word
-        raise Refused("--command", "be made of words without zeros", error, _LEFT_OPEN) from None
-    try:
-        code = process.wait(timeout)
-    except subprocess.TimeoutExpired:
-        _end(process)
-        got, advice = f"nothing from {shlex.join(words)}", "Allow more time; the question stays open."
-        raise Failed("--command", f"end within {timeout:g} s", got, advice) from None
-    except BaseException:  # Ctrl-C included
-        _end(process)
-        raise
-    if code in _CANNOT_RUN:
-        raise Refused("--command", "be able to run", f"exit code {code} from {shlex.join(words)}", _LEFT_OPEN)
-    if code not in (0, 1):
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        expected = "end with exit code 0 (yes) or 1 (no)"
-        raise Failed("--command", expected, f"{how} from {shlex.join(words)}", _LEFT_OPEN)
-    return code == 0
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a command and all processes that it started."""
-    for how in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, how)
-            process.wait(2)
-        except (ProcessLookupError, subprocess.TimeoutExpired):
-            continue
-        break
-    process.wait()
+        self.interview.console.print(f"{count}{of}  {said:3}  {shown}")

@@ -58,6 +58,8 @@ class Entry:
     answer: Answer | None = None
     seconds: float | int | None = None
     """Response time, if known."""
+    reason: str | None = None
+    """Why it was skipped, amended or voided, if somebody said so."""
 
     @property
     def members(self) -> list[Setting]:
@@ -153,7 +155,8 @@ def _changed(entry: Entry | None, event: Event) -> Entry:
     if entry is None:
         advice = "The record is damaged: restore it from a backup."
         raise Refused("event", "be about a question that was asked", "one that was not", advice)
-    changes: dict[str, Any] = {name: body[name] for name in ("participant", "seconds") if name in body}
+    told = ("participant", "seconds", "reason")
+    changes: dict[str, Any] = {name: body[name] for name in told if name in body}
     if kind == "again":
         changes["asked"] = event.at
     if "answer" in body:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -133,22 +133,30 @@ class Study:
         self._prefetch = Prefetch(compute) if prefetch else None
         self._options = compute if self._prefetch is None else self._prefetch.get
 
-    def ask(self, participant: str | None = None, context: Setting | None = None) -> Question:
+    def ask(
+        self,
+        participant: str | None = None,
+        context: Setting | None = None,
+        *,
+        beside: Collection[int] = (),
+    ) -> Question:
         """The next question for this participant; the previous one if it is still open.
 
         ``context``: values of the context parameters.  Pending questions of others are taken into account,
         so that two people are not asked the same; a question that has expired is asked again first.
+        ``beside``: numbers of questions that are being answered, so that another one is asked.
         """
         validation.check_participant(participant)
         given = validation.checked_context(self.space, context)
         with self._lock:
             self._ledger.catch_up()
             self._expire_old()
-            entry = self._waiting(participant, given)
+            waiting = functools.partial(self._waiting, participant, given, beside)
+            entry = waiting()
             if entry is None:
                 with self._ledger.turn():
                     while entry is None:
-                        entry = self._waiting(participant, given) or self._asked_anew(participant, given)
+                        entry = waiting() or self._asked_anew(participant, given, waiting)
             self._look_ahead(entry)
         return Question.of(entry)
 
@@ -175,9 +183,12 @@ class Study:
         body = {"answer": read.to_json(), "seconds": validation.checked_time(seconds)}
         self._change("answered", question, body, read)
 
-    def skip(self, question: Question | int, seconds: float | int | None = None) -> None:
+    def skip(
+        self, question: Question | int, seconds: float | int | None = None, *, reason: str | None = None
+    ) -> None:
         """Record that there will be no answer; the model learns nothing from it."""
-        self._change("skipped", question, {"seconds": validation.checked_time(seconds)})
+        why = {} if reason is None else {"reason": validation.checked_reason(reason)}
+        self._change("skipped", question, {"seconds": validation.checked_time(seconds), **why})
 
     def amend(
         self,
@@ -507,23 +518,32 @@ class Study:
             raise Refused("question", "be of this study", repr(question), "Tell the study that asked it.")
         return entry.id
 
-    def _waiting(self, participant: str | None, context: Setting | None) -> Entry | None:
-        """The open question of this participant, or one that expired, asked again."""
+    def _waiting(
+        self, participant: str | None, context: Setting | None, beside: Collection[int]
+    ) -> Entry | None:
+        """The open question of this participant, or one that expired, asked again; none of ``beside``."""
         state = self._ledger.state
         for entry in state.having("open"):
+            if entry.id in beside:
+                continue
             if entry.participant == participant and as_text(entry.context) == as_text(context):
                 return entry
         separate = self.plan.people.participants == "separate"  # others have questions of their own
         for entry in state.having("expired"):
-            if separate and entry.participant != participant:
+            if entry.id in beside or (separate and entry.participant != participant):
                 continue
             if as_text(entry.context) == as_text(context):
                 taken = self._ledger.add("again", entry.id, {"participant": participant})
-                return state.entries[entry.id] if taken else self._waiting(participant, context)
+                return state.entries[entry.id] if taken else self._waiting(participant, context, beside)
         return None
 
-    def _asked_anew(self, participant: str | None, context: Setting | None) -> Entry | None:
-        """A new question; None if somebody else was asked one meanwhile, so that it might repeat that."""
+    def _asked_anew(
+        self, participant: str | None, context: Setting | None, waiting: Callable[[], Entry | None]
+    ) -> Entry | None:
+        """A new question; None if somebody else was asked one meanwhile, so that it might repeat that.
+
+        ``waiting``: a question that need not be chosen, if there is one by now.
+        """
         if context is not None and self.space.constraints:
             self.plan.check_enough(context)
         number, seen = len(self._ledger.state.entries), self._ledger.state.last
@@ -534,8 +554,8 @@ class Study:
         while number == len(self._ledger.state.entries):
             if self._ledger.add("asked", number, asked | {"context": context, "seen": seen}):
                 return self._ledger.state.entries[number]
-            if waiting := self._waiting(participant, context):  # one expired while we chose
-                return waiting
+            if entry := waiting():  # one expired while we chose
+                return entry
         return None
 
     def _expire_old(self) -> None:
