@@ -10,7 +10,7 @@ from sqlalchemy.engine import Engine
 import askwise as aw
 from askwise.cli.conversation import Telling
 from askwise.study import questions
-from askwise.study.questions import Model
+from askwise.study.model import Model
 from askwise.study.shelf import Kept, Shelf
 
 
