@@ -12,7 +12,8 @@ import torch
 import askwise as aw
 from askwise.model.fitting import refit_count
 from askwise.study import Preference, Question, Study, Worst
-from askwise.study.questions import Model, Situation
+from askwise.study.model import Model
+from askwise.study.questions import Situation
 from askwise.study.state import State
 
 KINDS = ("binary", "duel", "batch")

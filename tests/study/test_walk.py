@@ -9,8 +9,8 @@ from sqlalchemy.engine import Engine
 
 import askwise as aw
 from askwise.cli.conversation import Telling
-from askwise.study import questions
-from askwise.study.questions import Model
+from askwise.study import model
+from askwise.study.model import Model
 from askwise.study.shelf import Kept, Shelf
 
 
@@ -80,8 +80,8 @@ def test_a_kernel_that_another_program_learned_is_read_and_questions_stay_the_sa
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    learned, fit = [], questions.fit
-    monkeypatch.setattr(questions, "fit", lambda *given, **more: learned.append(1) or fit(*given, **more))
+    learned, fit = [], model.fit
+    monkeypatch.setattr(model, "fit", lambda *given, **more: learned.append(1) or fit(*given, **more))
     space = aw.Space(u=aw.Real(0, 1), v=aw.Real(0, 1))
 
     def answered(*studies: aw.Study) -> list:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from askwise.study.config import load as load
     from askwise.study.config import template as template
     from askwise.study.feedback import FEEDBACKS as FEEDBACKS
+    from askwise.study.model import Model as Model
     from askwise.study.plan import Plan as Plan
     from askwise.study.question import Question as Question
     from askwise.study.question import Status as Status
-    from askwise.study.questions import Model as Model
     from askwise.study.questions import Situation as Situation
     from askwise.study.questions import next_question as next_question
     from askwise.study.raters import Estimate as Estimate
@@ -52,7 +52,8 @@ _HOMES = {
     "config": ("Config", "load", "template"),
     "feedback": ("FEEDBACKS",),
     "plan": ("Plan",),
-    "questions": ("Model", "Situation", "next_question"),
+    "model": ("Model",),
+    "questions": ("Situation", "next_question"),
     "raters": ("Estimate", "Rater", "Raters"),
     "recommendation": (
         "UNTRUSTED",

@@ -23,12 +23,13 @@ from askwise.study import validation
 from askwise.study.answers import UNGIVEN, Answer, Tie, whole
 from askwise.study.checks import Check, checks
 from askwise.study.ledger import Ledger
+from askwise.study.model import Model
 from askwise.study.people import SHARED
 from askwise.study.plan import Plan
 from askwise.study.predictions import Comparison, Prediction, comparison, importance, predictions
 from askwise.study.prefetch import Prefetch
 from askwise.study.question import Question, Status
-from askwise.study.questions import Model, Replayed, Situation, next_question, replayed
+from askwise.study.questions import Replayed, Situation, next_question, replayed
 from askwise.study.raters import Estimate, Raters
 from askwise.study.recommendation import Best, best, hint, outlook
 from askwise.study.shelf import Shelf
