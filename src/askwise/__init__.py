@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from askwise.loop import next_query
     from askwise.model import Belief, Data, Observer, features, fit, infer, kernel, paths, uncertainty
     from askwise.numerics import seeds
-    from askwise.space import Choice, Fixed, Integer, Ordinal, Real, Space
+    from askwise.space import Choice, Fixed, Integer, Items, Ordinal, Real, Space
     from askwise.storage import StudyNotFound
     from askwise.study import Best, Check, Question, Raters, Status, Study
 
-__all__ = ["Best", "Check", "Choice", "Fixed", "Integer", "Ordinal", "Question", "Raters", "Real", "Space"]
-__all__ += ["Conflict", "NotFound", "Refused", "Status", "Study", "StudyNotFound", "Unavailable"]
+__all__ = ["Best", "Check", "Choice", "Fixed", "Integer", "Items", "Ordinal", "Question", "Raters", "Real"]
+__all__ += ["Conflict", "NotFound", "Refused", "Space", "Status", "Study", "StudyNotFound", "Unavailable"]
 __all__ += [
     "Belief",
     "Data",
@@ -45,7 +45,7 @@ _HOMES = {
     "loop": ("next_query",),
     "model": ("Belief", "Data", "Observer", "features", "fit", "infer", "kernel", "paths", "uncertainty"),
     "numerics": ("seeds",),
-    "space": ("Choice", "Fixed", "Integer", "Ordinal", "Real", "Space"),
+    "space": ("Choice", "Fixed", "Integer", "Items", "Ordinal", "Real", "Space"),
     "storage": ("StudyNotFound",),
     "study": ("Best", "Check", "Question", "Raters", "Status", "Study"),
 }

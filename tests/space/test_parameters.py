@@ -13,7 +13,7 @@ from askwise.errors import Refused
 from askwise.numerics import generator
 from askwise.rules import parse
 from askwise.search import Search
-from askwise.space import KINDS, Choice, Fixed, Integer, Ordinal, Parameter, Real, Space
+from askwise.space import KINDS, Choice, Fixed, Integer, Items, Ordinal, Parameter, Real, Space
 
 EXAMPLES: list[Parameter] = [
     Real(-2, 3),
@@ -32,6 +32,9 @@ EXAMPLES: list[Parameter] = [
     Choice([1, True, 2.5]),
     Fixed(48_000),
     Fixed("hall"),
+    Items({"name": ["Chablis", "Rioja", "Port"], "sugar": [1.2, 2.5, 90.0]}, features=["sugar"], id="name"),
+    Items(["Chablis", "Rioja", "Port"], id="name"),
+    Items([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]),
 ]
 
 

@@ -419,7 +419,7 @@ def test_a_space_without_anything_to_choose_is_refused(parameters):
 @pytest.mark.parametrize("bad", [(0, 1), 3.0, None, "Real(0, 1)", Real], ids=str)
 def test_anything_but_a_parameter_is_refused(bad):
     with pytest.raises(
-        TypeError, match=r"^parameter gain must be a Choice, Fixed, Integer, Ordinal or Real; got"
+        TypeError, match=r"^parameter gain must be a Choice, Fixed, Integer, Items, Ordinal or Real; got"
     ):
         inspect.unwrap(Space.__init__)(Space.__new__(Space), gain=bad)
 
@@ -450,7 +450,7 @@ def test_a_parameter_may_have_any_name():
     [
         (
             {"type": "reel", "low": 0, "high": 1},
-            "type must be one of choice, fixed, integer, ordinal, real; got 'reel'",
+            "type must be one of choice, fixed, integer, items, ordinal, real; got 'reel'",
         ),
         ({"type": "real", "low": 0}, "high must be given for a parameter of type real; got none"),
         ({"type": "fixed", "value": 0, "log": True}, "log must be one of value; got another key"),

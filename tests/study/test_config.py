@@ -220,7 +220,7 @@ BAD = [
     ("low = 0", "low = 0\nunit = 1", 9, "unit must be text in quotes; got 1"),
     ("low = 0", "low = 1979-05-27", 8, "low must be a number; got datetime"),
     ('type = "real"', 'type = "reel"', 7, "type of gain must be one of choice, .*, real; got 'reel'"),
-    ('type = "real"\n', "", 6, "type of gain must be one of choice, fixed, integer, ordinal, real; got None"),
+    ('type = "real"\n', "", 6, "type of gain must be one of choice, .*, real; got None"),
     ('"hard",', '"soft",', 13, "values must all differ; got 'soft' twice"),
     ('    "hard",\n', "", 13, "values must be at least two; got"),
     ('"hard",', "[1],", 13, "values must be a list of texts, numbers, true or false; got"),

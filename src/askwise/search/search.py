@@ -17,7 +17,7 @@ from torch import Tensor
 from askwise.model import Belief
 from askwise.numerics import Generators, of_lanes, rand, randn, sobol, standardised
 from askwise.search.ascent import VALUE_TOLERANCE, Scored, finite_scores, local_maxima, score_scale
-from askwise.space import Domain
+from askwise.space import LISTED, Domain, Pool
 
 _CHUNK_POINTS = {"cpu": 2**12, "cuda": 2**16}  # points that fit the CPU cache or GPU memory
 _DISTANCE_ROWS = 2**10  # of a distance matrix computed at once
@@ -28,6 +28,8 @@ _WARM_STARTS = 2
 _DUPLICATE_DISTANCE = 1e-6  # points closer than this in every coordinate are duplicates
 _FEASIBLE_TRIES = 64  # random points, of which the first feasible one is taken
 _OVERSAMPLING = 8  # Sobol points drawn per feasible one
+_VALUES = 16  # of the other parameters, tried with each item of a small pool
+_ITEMS = 8  # best items from which an ascent in the other parameters starts
 _DISCRETE_ROUNDS = 4  # of steps in discrete parameters, each followed by an ascent in the real ones
 
 
@@ -172,7 +174,9 @@ class Search:
     def _best_group(self, score: Scored, q: int, extra: Tensor | None) -> Tensor:
         d = self.warm.shape[-1]
         fixed, _ = _sobol(_CANDIDATES * (1 + self._dimensions) // q, q * d, self.warm.device)
-        x = self.snapped(fixed.view(-1, *[1] * len(self.lanes), q, d)).expand(-1, *self.lanes, -1, -1)
+        groups = fixed.view(-1, *[1] * len(self.lanes), q, d)
+        groups = groups if self.domain is None else self.snapped(self.domain.dealt(groups))
+        x = groups.expand(-1, *self.lanes, -1, -1)
         values = finite_scores(_in_chunks(score, x, 0).movedim(0, -1))
         best = values.topk(min(_STARTS, len(fixed)), -1).indices.movedim(-1, 0)
         start = x.gather(0, best[..., None, None].expand(*best.shape, q, d))
@@ -206,11 +210,13 @@ class Search:
         self, score: Scored, best: Float[Tensor, "*c 1 1 d"], value: Tensor, scale: Float[Tensor, "*c 1"]
     ) -> Float[Tensor, "*c 1 1 d"]:
         """The best setting after steps in the discrete parameters, while they improve the score."""
-        if self.domain is None:
-            return best
+        if self.domain is None or (self.domain.free_pools and self.domain.listed is not None):
+            return best  # of all settings, in a domain of items
         running = torch.ones_like(value, dtype=torch.bool)
         for _ in range(_DISCRETE_ROUNDS):
             around = self.snapped(self.domain.neighbours(best[..., 0, 0, :]))
+            for pool in self.domain.free_pools:
+                around = torch.cat([around, self._best_items(score, best[..., 0, :, :], pool)], -2)
             options = torch.cat([best, around[..., None, :]], -3)
             found, reached = self._best_reached(score, options, scale, ~self.domain.stays)
             better = running & (reached > value)
@@ -220,6 +226,15 @@ class Search:
             if not running.any():
                 break
         return best
+
+    def _best_items(self, score: Scored, x: Float[Tensor, "*c 1 d"], pool: Pool) -> Float[Tensor, "*c k d"]:
+        """The settings of highest score that differ from this one in the item."""
+        rows, (*shape, _, d) = pool.rows, x.shape
+        every = x.expand(*shape, len(rows), d).clone()
+        every[..., pool.first : pool.end] = rows
+        values = finite_scores(_in_chunks(score, every, -2))
+        best = values.topk(min(_ITEMS, len(rows)), -1).indices
+        return every.gather(-2, best[..., None].expand(*best.shape, d))
 
 
 def coincide(
@@ -265,14 +280,22 @@ def _sobol(count: int, d: int, device: torch.device) -> tuple[Float[Tensor, "s d
 def _sobol_settings(count: int, domain: Domain) -> Float[Tensor, "s d"]:
     """Sobol points snapped to settings, feasible points first."""
     drawn = _OVERSAMPLING * count if domain.constrained else count
-    points = domain.rounded(sobol(domain.d, drawn).to(domain.low.device))
+    points = domain.rounded(domain.dealt(sobol(domain.d, drawn).to(domain.low.device)))
     feasible = domain.feasible(points)
     return domain.snapped(torch.cat([points[feasible], points[~feasible]])[:count])
 
 
 @functools.lru_cache(maxsize=32)
 def _distinct_settings(count: int, domain: Domain) -> tuple[Float[Tensor, "s d"], Int[Tensor, "s k"]]:
-    """All settings if there are at most ``count``, else Sobol ones; and their nearest neighbours."""
+    """All settings if there are at most ``count``, else Sobol ones; and their nearest neighbours.
+
+    Of items, all are there whatever their number, without neighbours: the best of them are where to start.
+    """
+    if domain.free_pools:
+        items = max(len(pool.rows) for pool in domain.free_pools)
+        count = max(count, items, min(_VALUES * items, LISTED))
+        points = _sobol_settings(count, domain).unique(dim=0) if domain.listed is None else domain.listed
+        return points, torch.empty(len(points), 0, dtype=torch.long, device=points.device)
     points = domain.settings(count)
     if points is None:
         points = _sobol_settings(count, domain).unique(dim=0)

@@ -4,6 +4,7 @@ A `Space` maps settings to points and back; its `Domain` tells the search about 
 and linear constraints.
 """
 
+from askwise.space.domain import LISTED as LISTED
 from askwise.space.domain import Domain as Domain
 from askwise.space.parameters.base import KINDS as KINDS
 from askwise.space.parameters.base import Axis as Axis
@@ -15,6 +16,8 @@ from askwise.space.parameters.base import readable as readable
 from askwise.space.parameters.choice import Choice as Choice
 from askwise.space.parameters.fixed import Fixed as Fixed
 from askwise.space.parameters.integer import Integer as Integer
+from askwise.space.parameters.items import Items as Items
 from askwise.space.parameters.ordinal import Ordinal as Ordinal
 from askwise.space.parameters.real import Real as Real
+from askwise.space.pool import Pool as Pool
 from askwise.space.space import Space as Space

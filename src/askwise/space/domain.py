@@ -8,10 +8,13 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+
+from askwise.space.pool import Pool
 
 _EQUAL_CELLS = 2**20  # with more steps than this it does not matter how the interval is divided
 _HALVINGS, _PROJECTIONS = 40, 50
@@ -99,6 +102,8 @@ class Domain(Scale):
     """Constraints ``weights @ natural <= limits``."""
     anchor: Float[Tensor, " d"]
     """A feasible setting, well inside the constraints if possible."""
+    pools: Sequence[Pool] = ()
+    """Coordinates that are those of an item of a table."""
 
     @property
     def d(self) -> int:
@@ -115,8 +120,16 @@ class Domain(Scale):
 
     @functools.cached_property
     def held(self) -> Bool[Tensor, " d"]:
-        """Coordinates without a gradient: one-hot ones and the context."""
-        return self.one_hot | ~self.given.isnan()
+        """Coordinates without a gradient: one-hot ones, those of items, and the context."""
+        mask = self.one_hot | ~self.given.isnan()
+        for pool in self.pools:
+            mask[pool.first : pool.end] = True
+        return mask
+
+    @functools.cached_property
+    def free_pools(self) -> tuple[Pool, ...]:
+        """The pools from which an item is to be chosen."""
+        return tuple(pool for pool in self.pools if self.given[pool.first].isnan())
 
     @functools.cached_property
     def climbs(self) -> Bool[Tensor, " d"]:
@@ -132,7 +145,7 @@ class Domain(Scale):
     def dimensions(self) -> int:
         """Number of parameters to choose."""
         free = [first for first, _ in self.choices if self.given[first].isnan()]
-        return int(self.climbs.sum()) + len(free)
+        return int(self.climbs.sum()) + len(free) + len(self.free_pools)
 
     @property
     def constrained(self) -> bool:
@@ -165,8 +178,11 @@ class Domain(Scale):
         """The domain with its tensors on this device."""
         if self.low.device == device:
             return self
-        parts = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "choices"}
-        return replace(self, **{name: part.to(device) for name, part in parts.items()})
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        moved: dict[str, Any] = {
+            name: part.to(device) for name, part in parts.items() if isinstance(part, Tensor)
+        }
+        return replace(self, **moved, pools=[pool.on(device) for pool in self.pools])
 
     def snapped(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
         """Settings near these points; a setting stays as it is.
@@ -261,7 +277,7 @@ class Domain(Scale):
         if self.listed is not None:  # draws hardly ever meet an equality; their sum is uniform, too
             number = (draws[..., 0, :].sum(-1) % 1 * len(self.listed)).long()
             return self.listed[number.clamp_max(len(self.listed) - 1)]
-        settings = self.rounded(draws)
+        settings = self.rounded(self.dealt(draws))
         first = self.feasible(settings).to(torch.uint8).argmax(-1)[..., None, None]
         return self.snapped(settings.gather(-2, first.expand(*first.shape[:-1], self.d))[..., 0, :])
 
@@ -275,15 +291,15 @@ class Domain(Scale):
 
     @functools.cached_property
     def listed(self) -> Float[Tensor, "s d"] | None:
-        """All settings where there are equalities of discrete values, unless there are too many."""
-        return self.settings(LISTED) if self.equalities.any() else None
+        """All settings where there are items or equalities of discrete values, unless there are too many."""
+        return self.settings(LISTED) if self.free_pools or self.equalities.any() else None
 
     def distinct(self) -> int:
         """How many settings there are or, where they are too many to look at, how many a sample has."""
         found = self.settings(LISTED)
         if found is None:
             engine = torch.quasirandom.SobolEngine(self.d, scramble=True, seed=0)
-            found = self.rounded(engine.draw(_SAMPLE, dtype=torch.float64))
+            found = self.rounded(self.dealt(engine.draw(_SAMPLE, dtype=torch.float64)))
             # whoever misses an equality of discrete values ends at the anchor, or close to it
             found = found[self.feasible(found)] if self.equalities.any() else self.snapped(found)
         return len((found / _APART).round().unique(dim=0))
@@ -322,6 +338,7 @@ class Domain(Scale):
         counts = torch.where(self.stepped & ~self.held, last - least + 1, 1).long().tolist()
         free = [(first, end) for first, end in self.choices if self.given[first].isnan()]
         total = math.prod(counts) * math.prod(end - first for first, end in free)
+        total *= math.prod(len(pool.rows) for pool in self.free_pools)
         if not self.stays.all() or total > most:
             return None
         points = self.anchor[None]
@@ -335,16 +352,28 @@ class Domain(Scale):
             eye = torch.eye(end - first, dtype=points.dtype, device=points.device)
             points = points.repeat_interleave(len(eye), 0)
             points[:, first:end] = eye.repeat(len(points) // len(eye), 1)
+        for pool in self.free_pools:
+            points = points.repeat_interleave(len(pool.rows), 0)
+            points[:, pool.first : pool.end] = pool.rows.repeat(len(points) // len(pool.rows), 1)
         return points[self.feasible(points)]
 
     def rounded(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
-        """Context set, steps rounded, one value of each choice; constraints are ignored."""
+        """Context set, steps rounded, one value of each choice, the nearest item; constraints are ignored."""
         x = torch.where(self.given.isnan(), x.clamp(0, 1), self.given)
         if self.stepped.any():
             x = torch.where(self.stepped, self.placed(self.on_grid(x)), x)
         for first, end in self.choices:
             winner = x[..., first:end].argmax(-1, keepdim=True)
             x[..., first:end] = torch.zeros_like(x[..., first:end]).scatter_(-1, winner, 1.0)
+        for pool in self.free_pools:
+            x[..., pool.first : pool.end] = pool.nearest(x[..., pool.first : pool.end])
+        return x
+
+    def dealt(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
+        """Points spread over the cube, with all items equally often (nearest would be outer ones)."""
+        for pool in self.free_pools:
+            parts = x[..., : pool.first], pool.numbered(x[..., pool.first]), x[..., pool.end :]
+            x = torch.cat(parts, -1)
         return x
 
     def _scale(self, column: int) -> Scale:

@@ -15,7 +15,8 @@ from askwise.errors import Refused, WrongType
 from askwise.space.constraints import NEARLY, HalfSpace, narrowed, parsed
 from askwise.space.domain import Domain
 from askwise.space.exact import Comparison, comparisons, corrected
-from askwise.space.parameters.base import KINDS, Coordinate, Parameter, Value
+from askwise.space.parameters.base import KINDS, Coordinate, Parameter, Setting, Value
+from askwise.space.pool import Pool
 
 _CACHED = 32  # contexts
 _TRIED = 8  # settings that may have an exact one next to them
@@ -44,6 +45,11 @@ class Space:
         if all(parameter.context or not parameter.width for parameter in parameters.values()):
             got, advice = ", ".join(parameters) or "none", "Add one, e.g. gain=Real(0, 10)."
             raise Refused("space", "have at least one parameter to choose", got, advice)
+        names = [*parameters, *(column for parameter in parameters.values() for column in parameter.columns)]
+        for name in names:
+            if names.count(name) > 1:
+                advice = "Rename one, or a column of the items."
+                raise Refused("names of parameters and columns", "all differ", f"{name!r} twice", advice)
         self.parameters: Mapping[str, Parameter] = dict(parameters)
         self.constraints: tuple[str, ...] = ()
         self._half_spaces: list[HalfSpace] = []
@@ -121,9 +127,14 @@ class Space:
         return {name: kind.natural([next(places) for _ in range(kind.width)]) for name, kind in items}
 
     def unit(self, params: Mapping[str, Value]) -> Float[Tensor, " d"]:
-        """The point of the unit cube for a setting; fixed parameters may be left out."""
+        """The point of the unit cube for a setting; fixed parameters and columns of items may be left out."""
         fixed = {name: p.natural([]) for name, p in self.parameters.items() if not p.width}
         filled = {**fixed, **params}
+        for name, parameter in self.parameters.items():
+            for column in parameter.columns:
+                if column in filled and filled.pop(column) != (there := parameter.row(filled[name])[column]):
+                    got, advice = repr(params[column]), f"Leave it out, or choose another {name}."
+                    raise Refused(column, f"be {there!r}, as for this {name}", got, advice)
         if set(filled) != set(self.parameters):
             got = ", ".join(map(str, params)) or "none"
             raise Refused("params", f"be {', '.join(self.parameters)}", got, "Name each of them once.")
@@ -132,6 +143,20 @@ class Space:
             expected = f"satisfy {' and '.join(map(repr, self.constraints))}"
             raise Refused("params", expected, dict(params), "Change one of them.")
         return _f64(places)
+
+    def described(self, setting: Setting) -> dict[str, Any]:
+        """A setting with the features and labels of its items."""
+        known = {name: self.parameters[name] for name in setting if name in self.parameters}
+        more = [parameter.row(setting[name]) for name, parameter in known.items() if parameter.columns]
+        return {**setting, **{column: value for row in more for column, value in row.items()}}
+
+    def check_same_items(self, given: "Space", study: str) -> None:
+        """Refuse a space whose items are others than those that this one was stored with, saying which."""
+        for name, parameter in self.parameters.items():
+            if name in given.parameters and (changed := parameter.changes(given.parameters[name])):
+                expected = f"be as study {study!r} was created with"
+                advice = "Open it by Study.open, which needs no table, or choose another name."
+                raise Refused(f"table of {name}", expected, changed, advice)
 
     def domain(self, context: Mapping[str, Value] | None = None) -> Domain | None:
         """Which points are settings in this context; None if all are."""
@@ -246,10 +271,12 @@ class Space:
 
     def _anchored(self, context: Mapping[str, tuple[float, ...]]) -> Domain | None:
         """The domain with the context at these places; None if it is empty."""
-        axes, given, choices = list[Coordinate](), list[float](), []
+        axes, given, choices, pools = list[Coordinate](), list[float](), [], []
         for name, parameter in self.parameters.items():
             if parameter.one_hot:
                 choices.append((len(axes), len(axes) + parameter.width))
+            if parameter.pool is not None:
+                pools.append(Pool(len(axes), len(axes) + parameter.width, parameter.pool))
             axes += parameter.coordinates
             given += context.get(name, [math.nan] * parameter.width)
         domain = Domain(
@@ -262,6 +289,7 @@ class Space:
             weights=torch.empty(0, self.d, dtype=torch.float64),
             limits=torch.empty(0, dtype=torch.float64),
             anchor=torch.full((self.d,), 0.5, dtype=torch.float64),
+            pools=pools,
         )
         domain = replace(domain, anchor=domain.snapped(domain.anchor))
         if not self._half_spaces:

@@ -75,7 +75,9 @@ def load(source: str | Path) -> Config:
     with file.placing("study", "import"):
         for module in imports:
             plugins.use(module, None if is_text else Path(source).absolute().parent)
-    config = Config(space=_space(file, study.pop("constraints", [])), imports=imports, **study)
+    folder = Path() if is_text else Path(source).parent
+    space = _space(file, folder, study.pop("constraints", []))
+    config = Config(space=space, imports=imports, **study)
     with file.placing("study", "rule"):
         if config.rule is not None:
             parse(config.rule)
@@ -142,17 +144,17 @@ _BY_TYPE: dict[object, Check] = {
 """What a key of a parameter must be, by the type of the field."""
 
 
-def _space(file: Tables, constraints: list[str]) -> "askwise.space.Space":
+def _space(file: Tables, folder: Path, constraints: list[str]) -> "askwise.space.Space":
     from askwise.space import Space
 
-    parameters = {name: _parameter(file, name) for name in file.table("space")}
+    parameters = {name: _parameter(file, folder, name) for name in file.table("space")}
     with file.placing("space"):
         space = Space(**parameters)
     with file.placing("study", "constraints"):
         return space.where(*constraints) if constraints else space
 
 
-def _parameter(file: Tables, name: str) -> "askwise.space.Parameter":
+def _parameter(file: Tables, folder: Path, name: str) -> "askwise.space.Parameter":
     from askwise.space import Parameter
 
     path, settings = ("space", name), file.table("space", name)
@@ -168,7 +170,7 @@ def _parameter(file: Tables, name: str) -> "askwise.space.Parameter":
         if types[key] in _BY_TYPE:
             _BY_TYPE[types[key]](file.at(*path, key), key, value)
     with file.placing(*path):
-        return Parameter.from_dict(settings)
+        return Parameter.from_dict(kind.in_folder(settings, folder))
 
 
 def template(feedback: str = "duel") -> str:
@@ -237,7 +239,8 @@ storage = "sqlite:///study.db"
 # import = []
 
 
-# Each parameter has a table, [space.<its name>], of type "real", "integer", "ordinal", "choice" or "fixed".
+# Each parameter has a table, [space.<its name>], of type "real", "integer", "ordinal", "choice", "items" or
+# "fixed".
 
 [space.gain]
 type = "real"
@@ -265,6 +268,12 @@ values = ["soft", "hard"]  # texts, numbers, true or false, without an order
 # [space.window]
 # type = "ordinal"
 # values = [128, 256, 512, 1024]  # in order; the model uses it
+
+# [space.wine]
+# type = "items"  # one of the rows of a table
+# table = {{name = ["Chablis", "Rioja"], sugar = [1.2, 2.5]}}  # or a file next to this one, "wines.csv"
+# features = ["sugar"]  # columns with numbers; without any, each item has a worth of its own
+# id = "name"  # column with the name of an item
 
 # [space.rate]
 # type = "fixed"  # always the same

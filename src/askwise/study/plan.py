@@ -11,13 +11,12 @@ from gpytorch.kernels import Kernel
 from askwise import model, plugins
 from askwise.errors import NotFound, Refused, WrongType
 from askwise.rules import Rule, parse
-from askwise.space import Space
+from askwise.space import Items, Space
 from askwise.study.feedback import Feedback, feedback_of
 from askwise.study.people import SHARED, People
 
 _MOST_REPEATS = 0.5  # a repeated question must have been asked before
 _NEW: dict[str, object] = {"lapses": "learned", "threshold": "best"}  # what new studies assume of people
-_ONE_HOT_LENGTH = 1.2  # lengthscale at which two values of a choice share about half of their variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +66,8 @@ class Plan:
         **people: object,
     ) -> "Plan":
         """A plan with these settings, ``people`` those of :class:`People`; refuses invalid ones."""
+        if isinstance(space, Items):
+            space = Space({space.id or "item": space})
         if not isinstance(space, Space):
             raise WrongType("space", "be a Space", repr(space), "Write Space(gain=Real(0, 10)), say.")
         kind = feedback_of(feedback)
@@ -146,10 +147,11 @@ class Plan:
     def expected_kernel(self) -> Kernel:
         """The kernel that is expected for this space, with priors on its parameters."""
         assert isinstance(self.kernel, str)
-        names = self.space.owners
-        length = model.expected_length(len(set(names)))
-        one_hot = [self.space.parameters[name].one_hot for name in names]
-        return model.expected_kernel(self.kernel, [_ONE_HOT_LENGTH if hot else length for hot in one_hot])
+        owners = [self.space.parameters[name] for name in self.space.owners]
+        chosen = {id(parameter): parameter.dimensions for parameter in owners}
+        length = model.expected_length(sum(chosen.values()))
+        lengths = [length if one.expected_length is None else one.expected_length for one in owners]
+        return model.expected_kernel(self.kernel, lengths)
 
 
 def no_answers(d: int) -> model.Data:

@@ -99,7 +99,7 @@ def importance(belief: Belief, space: Space, seed: int, context: Setting | None)
     swapped = [torch.where(torch.tensor([owner == name for owner in owners]), other, one) for name in names]
     points = torch.cat([one, *swapped])
     if domain is not None:
-        points = domain.snapped(points)
+        points = domain.snapped(domain.dealt(points))
     drawn = paths.draw_at(points, belief, _DRAWS, generator("askwise importance", seed, "draws"))
     base, *varied = drawn.split(len(one), -1)
     total = base.var(-1).clamp_min(1e-12)

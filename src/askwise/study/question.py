@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from askwise.space import Space
 from askwise.study.checks import Check
 from askwise.study.state import Entry
 
@@ -20,10 +21,10 @@ class Question:
     context: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, entry: Entry) -> "Question":
-        """A question of the record, as it is shown."""
+    def of(cls, entry: Entry, space: Space) -> "Question":
+        """A question of the record, as it is shown: with what the space knows of its items."""
         context = None if entry.context is None else dict(entry.context)
-        options = [dict(option) for option in entry.options]
+        options = [space.described(option) for option in entry.options]
         return cls(entry.id, options, entry.order, entry.participant, context)
 
 

@@ -215,7 +215,7 @@ def _sequence(
     for _ in range(_BLOCKS):
         points = sobol.draw(max(64, count), dtype=torch.float64)
         if domain is not None:
-            points = domain.rounded(points)
+            points = domain.rounded(domain.dealt(points))
             points = points[domain.feasible(points)]
         found = torch.cat([found, points])
         if len(found) >= count:

@@ -17,7 +17,7 @@ from torch import Tensor
 from askwise.errors import Conflict, NotFound, Refused
 from askwise.model import Belief, Data
 from askwise.rules import Rule
-from askwise.space import Setting, Space
+from askwise.space import Items, Setting, Space
 from askwise.storage import Draft, backup, open_record
 from askwise.study import validation
 from askwise.study.answers import UNGIVEN, Answer, Tie, whole
@@ -38,6 +38,7 @@ from askwise.study.views import as_html, dataframe
 
 Given = bool | int | Answer | None
 """An answer as it is given; None is "can't decide"."""
+_PART = 4096  # items whose means are computed at once
 Place = str | os.PathLike[str] | None
 """A database or file; None for memory."""
 
@@ -71,7 +72,7 @@ class Study:
 
     def __init__(  # noqa: PLR0913 - one for each setting
         self,
-        space: Space,
+        space: Space | Items,
         feedback: str = "duel",
         rule: str | Rule | None = None,
         *,
@@ -120,6 +121,8 @@ class Study:
             # what is not written has the default
             stored, given = ({"repeats": 0.0, **asdict(SHARED), **one} for one in (record.settings, settings))
             first = next(key for key in {**record.settings, **settings} if given.get(key) != stored.get(key))
+            if first == "space":
+                Space.from_dict(stored[first]).check_same_items(Space.from_dict(given[first]), name)
             expected = f"be as study {name!r} was created with, {stored.get(first)!r}"
             advice = "Open it by Study.open, or choose another name."
             raise Refused(first, expected, repr(given.get(first)), advice)
@@ -159,7 +162,7 @@ class Study:
                     while entry is None:
                         entry = waiting() or self._asked_anew(participant, given, waiting)
             self._look_ahead(entry)
-        return Question.of(entry)
+        return Question.of(entry, self.space)
 
     def tell(
         self,
@@ -255,12 +258,12 @@ class Study:
             while bodies and key not in known:
                 drafts = [Draft("asked", number, body) for number, body in enumerate(bodies, len(entries))]
                 if self._ledger.add_all(drafts):
-                    return [Question.of(entries[draft.question]) for draft in drafts]
+                    return [Question.of(entries[draft.question], self.space) for draft in drafts]
             there = [entries[known[name]] for name in keys if name in known]
             if [list(entry.options) for entry in there] != [body["options"] for body in bodies]:
                 got = f"{key!r}, by which other answers were recorded"
                 raise Conflict("key", "be new, or come with the same options", got, "Choose another key.")
-            return [Question.of(entry) for entry in there]
+            return [Question.of(entry, self.space) for entry in there]
 
     def is_recorded(self, key: str) -> bool:
         """Whether something was recorded with this key."""
@@ -382,14 +385,29 @@ class Study:
     def top(
         self, k: int = 5, context: Setting | None = None, participant: str | None = None
     ) -> list[Prediction]:
-        """The best of the settings that were asked about and of the recommended one, best first."""
+        """The best of the settings that were asked about and of the recommended one, or of all items.
+
+        Best first.
+        """
         given = validation.checked_context(self.space, context) or {}
         best = self.best(context, participant=participant).params
         asked = [dict(option) for entry in self.history() for option in entry.options]
+        asked += self._best_items(validation.checked_count("k", k), given, participant)
         here = [one for one in [best, *asked] if all(one[name] == value for name, value in given.items())]
         distinct = list({as_text(one): one for one in here}.values())
         found = self.predict(distinct, context, participant)
-        return sorted(found, key=lambda one: -one.mean)[: validation.checked_count("k", k)]
+        return sorted(found, key=lambda one: -one.mean)[:k]
+
+    def _best_items(self, k: int, context: Setting, participant: str | None) -> list[dict[str, Any]]:
+        """The items of highest mean, asked about or not; none where there are no items to choose from."""
+        domain = self.space.domain(context)
+        if domain is None or not domain.free_pools or domain.listed is None:
+            return []
+        points, belief = domain.listed, self.belief(participant)
+        with torch.no_grad():
+            means = torch.cat([belief.mean(part) for part in points.split(_PART)])
+        best = means.topk(min(k, len(points))).indices
+        return [self.space.natural(point) for point in points[best]]
 
     def importance(
         self, context: Setting | None = None, participant: str | None = None
@@ -515,7 +533,7 @@ class Study:
         if entry is None:
             advice = f"Asked so far: {len(entries)}."
             raise NotFound("question", "be one that was asked, or its id", repr(question), advice)
-        if isinstance(question, Question) and question.options != list(entry.options):
+        if isinstance(question, Question) and question.options != Question.of(entry, self.space).options:
             raise Refused("question", "be of this study", repr(question), "Tell the study that asked it.")
         return entry.id
 

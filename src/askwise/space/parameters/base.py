@@ -6,6 +6,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -25,6 +26,7 @@ KINDS: "dict[str, type[Parameter]]" = {}
 FEW = 20
 """Number of values up to which a figure shows them one by one."""
 _DIGITS = 4
+_ONE_HOT_LENGTH = 1.2  # lengthscale at which two values of a choice share about half of their variance
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,39 @@ class Parameter(ABC):
     def width(self) -> int:
         """Number of coordinates."""
         return len(self.coordinates)
+
+    @property
+    def dimensions(self) -> int:
+        """As how many parameters it counts where lengthscales are expected to grow with their number."""
+        return 1
+
+    @property
+    def pool(self) -> Tensor | None:
+        """Its possible coordinates [n, width], if they are rows of a table."""
+        return None
+
+    @property
+    def expected_length(self) -> float | None:
+        """Expected lengthscale of its coordinates, where it is not that of a range."""
+        return _ONE_HOT_LENGTH if self.one_hot else None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of what :meth:`row` says."""
+        return ()
+
+    def row(self, value: Value) -> dict[str, Value]:
+        """What else is known of a value, by name."""
+        return {}
+
+    def changes(self, other: "Parameter") -> str:
+        """What is different in the table of another parameter, in words; empty if nothing is."""
+        return ""
+
+    @classmethod
+    def in_folder(cls, settings: Setting, folder: Path) -> dict[str, Any]:
+        """The settings in a study file, with the files that they name as seen from its folder."""
+        return dict(settings)
 
     @property
     def count(self) -> float | int:
