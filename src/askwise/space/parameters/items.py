@@ -35,7 +35,7 @@ class Items(Parameter):
     that in the table; it stays when items are added.
 
     >>> wines = Items({"name": ["Chablis", "Rioja"], "sugar": [1.2, 2.5]}, features=["sugar"], id="name")
-    >>> wines.places("Rioja")
+    >>> [round(place, 2) for place in wines.places("Rioja")]
     [0.95]
     >>> wines.row("Rioja")
     {'sugar': 2.5}
