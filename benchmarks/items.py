@@ -1,60 +1,101 @@
 """Duels about the items of real tables, or about a box whose settings stand for the nearest item.
 
-Concrete: 992 distinct mixtures of eight ingredients (R's package modeldata), the stronger the better.
+Concrete: 992 distinct mixtures of eight ingredients, the stronger the better; also with the logarithm of the
+age.  Biomass: 535 fuels by five elements, the more heat the better (both from R's package modeldata).
 Diabetes: 442 patients with ten measurements (scikit-learn), the further progressed the better.  Worths have a
 standard deviation of 2 in units of the noise of an answer.  Regret: by how much the best item exceeds the
-recommended one, in the same units.  Run by `make bench-items`, which needs R with modeldata for concrete.
+recommended one, in the same units.  Run by `make bench-items`, which needs R with modeldata; tables are kept
+in out/bench-items.
 """
 
 import argparse
-import csv
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from scipy.spatial import cKDTree
 from scipy.special import ndtr
 from scipy.stats import t as student
-from sklearn.datasets import load_diabetes
 
 import askwise as aw
 
-_EXPORT = """
-data(concrete, package = "modeldata")
-means <- aggregate(compressive_strength ~ ., data = concrete, FUN = mean)
-write.csv(means, "{path}", row.names = FALSE)
-"""
+_FOLDER = Path("out/bench-items")
+_EXPORT = {
+    "concrete": "aggregate(compressive_strength ~ ., data = modeldata::concrete, FUN = mean)",
+    "biomass": "aggregate(HHV ~ carbon + hydrogen + oxygen + nitrogen + sulfur, modeldata::biomass, mean)",
+}
+_AGE = 7  # column of concrete
 _SPREAD = 2.0  # standard deviation of worths, in units of the noise of an answer
+_DRAWN = 200_000  # points of the box, to see for how many of them an item stands
 
-Table = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+Array = np.ndarray[Any, Any]
+Table = tuple[Array, Array]
 """Features scaled to the unit cube, and worths."""
 
 
-def concrete() -> Table:
-    """Mixtures, and the mean strength of each."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "concrete.csv"
-        subprocess.run(["Rscript", "-e", _EXPORT.format(path=path)], check=True)
-        with path.open() as file:
-            rows = np.array([list(map(float, row)) for row in list(csv.reader(file))[1:]])
-    return _scaled(rows[:, :-1], rows[:, -1])
+def _from_r(name: str) -> Array:
+    """A table of R's modeldata, worths last."""
+    path = _FOLDER / f"{name}.csv"
+    if not path.exists():
+        _FOLDER.mkdir(parents=True, exist_ok=True)
+        command = f'write.csv({_EXPORT[name]}, "{path}", row.names = FALSE)'
+        subprocess.run(["Rscript", "-e", command], check=True)
+    return np.genfromtxt(path, delimiter=",", skip_header=1)
 
 
-def diabetes() -> Table:
+def _concrete_log() -> Array:
+    """Mixtures with the logarithm of their age."""
+    rows = _from_r("concrete")
+    rows[:, _AGE] = np.log(rows[:, _AGE])
+    return rows
+
+
+def _diabetes() -> Array:
     """Measurements of patients, and how far their disease progressed."""
-    return _scaled(*load_diabetes(return_X_y=True))
+    path = _FOLDER / "diabetes.csv"
+    if not path.exists():
+        from sklearn.datasets import load_diabetes
+
+        _FOLDER.mkdir(parents=True, exist_ok=True)
+        np.savetxt(
+            path, np.column_stack(load_diabetes(return_X_y=True)), delimiter=",", header="x", comments=""
+        )
+    return np.genfromtxt(path, delimiter=",", skip_header=1)
 
 
-def _scaled(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Table:
+_TABLES: dict[str, Callable[[], Array]] = {
+    "biomass": partial(_from_r, "biomass"),
+    "diabetes": _diabetes,
+    "concrete": partial(_from_r, "concrete"),
+    "concrete-log-age": _concrete_log,
+}
+
+
+def table(name: str) -> Table:
+    """Features in the unit cube, and worths."""
+    rows = _TABLES[name]()
+    x, y = rows[:, :-1], rows[:, -1]
     return (x - x.min(0)) / np.ptp(x, 0), _SPREAD * (y - y.mean()) / y.std()
 
 
-def regret(table: Table, as_items: bool, seed: int, duels: int) -> float:
+def share_of_best(x: Array, worth: Array) -> tuple[float, int]:
+    """The share of the box for which the best item stands, and how many items stand for more."""
+    drawn = np.random.default_rng(0).random((_DRAWN, x.shape[1]))
+    shares = np.bincount(cKDTree(x).query(drawn)[1], minlength=len(x)) / _DRAWN
+    best = shares[worth.argmax()]
+    return float(best), int((shares > best).sum())
+
+
+def regret(name: str, duels: int, job: tuple[int, bool]) -> float:
     """Regret of the recommended item after some duels with a simulated person."""
-    x, worth = table
+    (seed, as_items), (x, worth) = job, table(name)
+    torch.set_num_threads(1)
     if as_items:
         space: Any = aw.Items(x)
 
@@ -76,30 +117,25 @@ def regret(table: Table, as_items: bool, seed: int, duels: int) -> float:
 
 
 def main() -> None:
-    """Print mean regrets, and the mean of paired differences with its 95% interval."""
+    """Print mean regrets, and the mean of paired differences with its 95% interval, as rows of a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--first", type=int, default=0, help="seed of the first run")
+    parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--duels", type=int, default=60)
-    parser.add_argument("tables", nargs="*", default=["concrete", "diabetes"])
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("tables", nargs="*", default=list(_TABLES))
     options = parser.parse_args()
-    tables: dict[str, Callable[[], Table]] = {"concrete": concrete, "diabetes": diabetes}
     for name in options.tables:
-        table, started = tables[name](), time.perf_counter()
-        found = []
-        for seed in range(options.first, options.first + options.runs):
-            found.append([regret(table, as_items, seed, options.duels) for as_items in (True, False)])
-            print(f"{name} {seed}: items {found[-1][0]:.2f}, box {found[-1][1]:.2f}", flush=True)
-        each = np.array(found)
-        apart = each[:, 0] - each[:, 1]
+        (x, worth), started = table(name), time.perf_counter()
+        jobs = [(seed, as_items) for seed in range(options.runs) for as_items in (True, False)]
+        with ProcessPoolExecutor(options.workers) as pool:
+            found = np.array(list(pool.map(partial(regret, name, options.duels), jobs))).reshape(-1, 2)
+        apart = found[:, 0] - found[:, 1]
         half = student.ppf(0.975, len(apart) - 1) * apart.std(ddof=1) / len(apart) ** 0.5
-        seconds = time.perf_counter() - started
-        print(
-            f"{name}: {len(table[1])} items, {options.runs} runs of {options.duels} duels: regret of items "
-            f"{each[:, 0].mean():.2f}, of the box {each[:, 1].mean():.2f}, difference {apart.mean():.2f}, "
-            f"95% from {apart.mean() - half:.2f} to {apart.mean() + half:.2f} ({seconds:.0f} s)",
-            flush=True,
-        )
+        difference = f"{apart.mean():.2f} ({apart.mean() - half:.2f} to {apart.mean() + half:.2f})"
+        share, larger = share_of_best(x, worth)
+        cells = [name, len(x), x.shape[1], f"{share * len(x):.1f} ({larger + 1})"]
+        cells += [f"{mean:.2f}" for mean in found.mean(0)] + [difference]
+        print(f"| {' | '.join(map(str, cells))} |  {time.perf_counter() - started:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
