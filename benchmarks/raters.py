@@ -52,13 +52,15 @@ SHIFTED = "functions, shifted"
 SHIFT = 0.1  # deviation of each person's own shift of a function, as a share of each range
 DEVIATION = 3.0  # of functions, in units of the noise of an answer
 FLIPS, LAPSES = ("0", "0.05"), ("0", "learned")
-CLEAR = 3  # by how much utilities are larger where tastes are clear
+CLEAR = {"very clear": 10, "clear": 3}  # by how much utilities are larger where tastes are clear
 USERS = {
     ("prior", 2): 250,
     ("prior", 4): 250,
     ("prior, clear", 2): 250,
     ("prior, kernel known", 2): 250,
     ("prior, clear, kernel known", 2): 250,
+    ("prior, very clear", 2): 250,
+    ("prior, very clear, kernel known", 2): 250,
     ("functions", 2): 250,
 }
 RATES, MARGINS = ("0.02", "0.05", "0.1"), ("0.2", "0.5", "1")
@@ -149,7 +151,8 @@ def crowd_of(row: str, people: int, d: int, seed: int) -> Crowd:
         names = [name for name, function in FUNCTIONS.items() if function.dim == d]
         return Crowd.function(names[seed % len(names)], people, SHIFT * (row == SHIFTED), source)
     if row.startswith("prior"):
-        return Crowd.drawn(Plan.checked(space(d)), people, 0.0, source, CLEAR if "clear" in row else 1)
+        size = next((size for word, size in CLEAR.items() if word in row), 1)
+        return Crowd.drawn(Plan.checked(space(d)), people, 0.0, source, size)
     return Crowd.drawn(Plan.checked(space(d)), people, float(row), source)
 
 
