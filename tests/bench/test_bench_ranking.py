@@ -368,8 +368,8 @@ def test_enough_replicates_can_be_significant_and_fewer_cannot(alpha):
 def test_ranks_without_a_chance_of_significance_say_so():
     few = rank(clear(3, 3), 5e-4)
     assert few.undecidable == (
-        "No rule can beat another with so few replicates: whatever the scores, p is at least 0.023, above the "
-        "level 0.0005. These ranks say nothing. Run 8 replicates of each rule, or take a higher level."
+        "No rule can beat another with so few replicates: whatever the scores, p is at least 0.023, above "
+        "the level 0.0005. These ranks say nothing. Run 8 replicates of each rule, or take a higher level."
     )
     assert few.smallest_p > 5e-4
     assert rank(clear(3, 3), 0.05).undecidable == ""
