@@ -60,6 +60,31 @@ def test_labels_of_a_logarithmic_axis_do_not_touch(ends, side):
     assert all(not one.overlaps(other) for one, other in itertools.pairwise(boxes))
 
 
+@pytest.mark.parametrize(
+    ("parameter", "labels"),
+    [
+        (aw.Integer(86, 96), "86 88 90 92 94 96"),
+        (aw.Real(0, 40), "0 10 20 30 40"),
+        (aw.Real(10, 500), "100 200 300 400 500"),
+        (aw.Real(1000, 90_000), "20k 40k 60k 80k"),
+        (aw.Items([f"item {k}" for k in range(400)], id="x"), "0 100 200 300"),
+    ],
+)
+def test_ticks_of_a_linear_axis_are_round_and_do_not_touch(parameter, labels):
+    for width, room in ((2.9, 28), (2.2, 20), (1.9, 18)):
+        figure = Figure(figsize=(width, 2.9), layout="constrained")
+        axes = figure.subplots()
+        Scale.of(aw.Space(x=parameter), "x", 5).dress(axes, room=room)
+        figure.draw_without_rendering()
+        low, high = axes.get_xlim()
+        inside = [one for one in axes.get_xticklabels() if low <= one.get_position()[0] <= high]
+        boxes = [label.get_window_extent() for label in inside]
+        assert all(not one.overlaps(other) for one, other in itertools.pairwise(boxes))
+        assert len(boxes) >= 2
+        if room == 28:
+            assert " ".join(label.get_text() for label in inside) == labels
+
+
 def test_numbers_on_axes_are_short_and_alike():
     assert numbers([0.5, 20.0, 20_000.0, 1e6]) == ["0.5", "20", "20k", "1M"]
     assert numbers([1000, 1500, 2000]) == ["1k", "1.5k", "2k"]

@@ -7,15 +7,15 @@ from typing import Any, Literal
 import torch
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import EngFormatter, FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from torch import Tensor
 
 from askwise.plots.names import Names, fitted
 from askwise.plots.ticks import ROOM, STEPS, log_ticks, numbers
 from askwise.space import Axis, Parameter, Space, Value
 
-_TICKS, _ALL = 6, 10  # ticks per axis, and whole numbers up to which each has one
-_LETTERS = 5  # of a tick label on a linear axis, at least
+_TICKS, _ALL = 6, 10  # stretches between ticks, and whole numbers up to which each has one
+_LARGE = 1e4  # from here on, 20k instead of 20000
 _MINOR = 3.5  # powers of ten up to which a logarithmic axis has ticks between the labels
 _SCATTER = 0.42  # share of a cell over which marks are scattered
 _TURNS = {"x": 0.7548776662466927, "y": 0.5698402909980532}  # steps that fill a square evenly
@@ -114,9 +114,13 @@ class Scale:
                 axis.set_minor_locator(LogLocator(subs=range(2, 10)))
         else:
             few = self.axis.whole and len(self.axis.values) <= min(_ALL, room // 2)
-            count = min(_TICKS - 1, room // _LETTERS) if which == "x" else _TICKS - 1
+            ends = self.axis.at[0], self.axis.at[-1]
+            letters = 2 + max(len(f"{end:.4g}") for end in ends)
+            count = min(_TICKS, max(2, room // letters)) if which == "x" else _TICKS
             locator = MaxNLocator(count, steps=STEPS, integer=self.axis.whole)
             axis.set_major_locator(FixedLocator(self.axis.at) if few else locator)
+            if max(map(abs, ends)) >= _LARGE:
+                axis.set_major_formatter(EngFormatter(sep=""))
 
 
 def shown(space: Space, settings: dict[str, Any]) -> str:

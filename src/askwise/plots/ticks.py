@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from matplotlib.ticker import MaxNLocator
 
 ROOM = 28  # letters of tick labels that fit side by side below a narrow panel
-STEPS = (1, 2, 2.5, 5, 10)
+STEPS = (1, 2, 5, 10)
 """Steps between the ticks of a linear axis, times powers of ten."""
 _MOST = 10  # ticks of an axis
 _HIGH = 1.5  # letters that a label takes on an upright axis, where its length does not count
