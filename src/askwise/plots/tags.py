@@ -28,7 +28,8 @@ def tag(axis: Axes, x: float, y: float, text: str) -> None:
 
 def settle(figure: Figure) -> None:
     """Move the values of a finished figure to where they hide least."""
-    figure.draw_without_rendering()  # only now it is known where everything is
+    if layout := figure.get_layout_engine():
+        layout.execute(figure)  # only now it is known where everything is
     for axis in figure.axes:
         for text in axis.texts:
             if isinstance(text, Annotation) and text.get_gid() == _GID:
