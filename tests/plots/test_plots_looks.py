@@ -133,6 +133,7 @@ def colours(figure: Figure) -> list[str]:
 
 def test_good_and_unsure_have_colours_of_their_own_in_all_figures():
     study = studied()
+    assert len({GOOD, UNSURE, ASKED}) == 3
     assert colours(plots.study_maps(study)) == [GOOD, UNSURE]
     assert colours(plots.study_uncertainty(study)) == [UNSURE, UNSURE]
     assert colours(plots.study_score(study)) == [ASKED]
