@@ -25,7 +25,7 @@ DOCS = Path(__file__).parent
 KINDS = {Asks.BINARY: "yes/no questions", Asks.DUEL: "duels", Asks.BATCH: "batches"}
 SIZES = {Asks.BINARY: 1, Asks.DUEL: 2, Asks.BATCH: 4}
 DUELS, YES_NO = 12, 14
-STUDY_FIGURES = ("slices", "maps", "uncertainty", "score", "progress")
+STUDY_FIGURES = ("slices", "maps", "importance", "uncertainty", "score", "progress")
 UCB_SEED = 47
 """One of the six of 0 to 59 with which UCB_f asks in [0.85, 1] for a yes that is 99% certain."""
 
@@ -64,6 +64,7 @@ def main() -> None:
     study = espresso()
     for kind in STUDY_FIGURES:
         save(getattr(plots, f"study_{kind}")(study), f"study/{kind}.png", Image.Quantize.MAXCOVERAGE)
+    save(plots.study_maps(study, pairs="all"), "study/pairs.png", Image.Quantize.MAXCOVERAGE)
     save(plots.study_raters(tasters()), "study/raters.png")
     beliefs = {Asks.BINARY: yes_no_belief(), Asks.DUEL: duel_belief(), Asks.BATCH: duel_belief()}
     for rule in RULES.values():
@@ -80,7 +81,7 @@ def espresso() -> aw.Study:
         temperature=aw.Integer(86, 96, unit="°C"),
         roast=aw.Choice(["light", "dark"]),
     )
-    study, source = aw.Study(space, feedback="duel", seed=1), generator("espresso")
+    study, source = aw.Study(space, feedback="duel", seed=1, name="espresso"), generator("espresso")
     for number in range(30):
         question = study.ask()
         first, second = (_deliciousness(cup) for cup in question.options)
@@ -95,7 +96,8 @@ def espresso() -> aw.Study:
 def tasters() -> aw.Study:
     """A population of five who like different temperatures."""
     space = aw.Space(grind=aw.Real(200, 800, log=True, unit="µm"), temperature=aw.Real(86, 96, unit="°C"))
-    study, source = aw.Study(space, participants="population", seed=1), generator("tasters")
+    study = aw.Study(space, participants="population", seed=1, name="five tasters")
+    source = generator("tasters")
     for _ in range(30):
         for place, who in enumerate(("ada", "ben", "cleo", "dan", "eve")):
             question = study.ask(participant=who)

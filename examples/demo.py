@@ -18,10 +18,13 @@ from torch import Tensor
 
 import askwise as aw
 from askwise.numerics.seeds import generator
+from askwise.plots.style import GOOD, UNSURE
 
 ANSWERS, OUT = 30, Path("out")
 SPACE = aw.Space(gain=aw.Real(0, 40), cutoff=aw.Real(100, 10_000, log=True))
 LIKED = {"gain": 28.0, "cutoff": 500.0}
+TICKS = (100, 200, 500, 1000, 2000, 5000, 10_000)
+BOX = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.8}
 
 
 def taste(x: Tensor) -> Tensor:
@@ -53,21 +56,25 @@ def picture(study: aw.Study, best: aw.Best, path: Path) -> None:
     champion = SPACE.unit(best.params)
     uncertainty = aw.numerics.epistemic_variance(*belief.difference(grid, champion.expand_as(grid))).sqrt()
     maps = {
-        "the hidden taste": taste(grid),
-        f"what {ANSWERS} answers say about it": belief.mean(grid),
-        "uncertainty that the next duel can reduce": uncertainty,
+        "the hidden taste": (taste(grid), GOOD),
+        f"what {ANSWERS} answers say about it": (belief.mean(grid), GOOD),
+        "uncertainty that the next duel can reduce": (uncertainty, UNSURE),
     }
     figure, axes = plt.subplots(1, 3, figsize=(12.5, 4.1), layout="constrained")
     gain, cutoff = 40 * side, 100 * 100**side
-    for axis, (title, values) in zip(axes, maps.items(), strict=True):
-        drawn = axis.contourf(gain, cutoff, values.reshape(101, 101).T, levels=16, cmap="cividis")
+    for axis, (title, (values, colours)) in zip(axes, maps.items(), strict=True):
+        drawn = axis.contourf(gain, cutoff, values.reshape(101, 101).T, levels=16, cmap=colours)
         figure.colorbar(drawn, ax=axis, shrink=0.85, format="%.2g")
         axis.set(title=title, xlabel="gain, dB", yscale="log")
+        axis.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
     asked = [SPACE.natural(point) for point in belief.data.points]
     for axis in axes[1:]:
         places = [[option[name] for option in asked] for name in ("gain", "cutoff")]
         axis.plot(*places, "o", ms=4, mfc="white", mec="black", mew=0.6, label="asked", clip_on=False)
-        axis.plot(*best.params.values(), "*", ms=17, mfc="#d55e00", mec="white", label="recommended")
+        axis.plot(*best.params.values(), "*", ms=17, mfc="#d55e00", mec="black", label="recommended")
+    value = f"{best.params['gain']:.1f} dB\n{best.params['cutoff']:.0f} Hz"
+    place = tuple(best.params.values())
+    axes[1].annotate(value, place, (12, -8), textcoords="offset points", va="top", bbox=BOX)
     axes[0].set_ylabel("cutoff, Hz")
     axes[1].legend(loc="lower left", framealpha=0.9)
     path.parent.mkdir(exist_ok=True)

@@ -1,7 +1,7 @@
 """The ranking against its definition, written out slowly, and what must not change it."""
 
 import math
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from scipy.stats import mannwhitneyu
 
 import askwise as aw
 from askwise.bench.published import ALPHA, PAPER, PUBLISHED
-from askwise.bench.ranking import Row, Table, measures, rank, ranks_at
+from askwise.bench.ranking import Row, Table, enough_replicates, measures, rank, ranks_at, smallest_p
 
 HOUSE = r"(?s)^.+ must .+; got .+\. .+"
 
@@ -335,3 +335,43 @@ def test_the_benchmark_modules_are_found_from_the_top():
     assert {"effects", "functions", "published", "ranking"} <= set(dir(aw.bench))
     with pytest.raises(AttributeError, match="no attribute 'rankings'"):
         _ = aw.bench.rankings
+
+
+# too few replicates
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 4), (2, 2), (3, 2), (3, 3)])
+def test_the_smallest_p_value_is_that_of_all_possible_scores(n, m):
+    # only the order of the scores counts, and n + m of them have at most n + m different values
+    every = product(range(n + m), repeat=n + m)
+    assert smallest_p(n, m) == pytest.approx(min(slow_p(scores[:n], scores[n:]) for scores in every))
+
+
+@given(st.integers(1, 8), st.integers(1, 8), st.data())
+def test_no_scores_have_a_smaller_p_value(n, m, data):
+    x, y = (data.draw(st.lists(st.integers(0, 5), min_size=size, max_size=size)) for size in (n, m))
+    assert slow_p(x, y) >= smallest_p(n, m) * (1 - 1e-9)
+
+
+def clear(*counts: int) -> dict:
+    """Scores of rules of which each is better than the one before."""
+    return {f"rule {k}": 100.0 * k + np.arange(n).reshape(1, n, 1) for k, n in enumerate(counts)}
+
+
+@pytest.mark.parametrize("alpha", [0.05, 5e-4, 1e-6])
+def test_enough_replicates_can_be_significant_and_fewer_cannot(alpha):
+    count = enough_replicates(alpha)
+    assert rank(clear(count, count), alpha).rows[0].borda == 1
+    assert rank(clear(count - 1, count - 1), alpha).rows[0].borda == 0
+
+
+def test_ranks_without_a_chance_of_significance_say_so():
+    few = rank(clear(3, 3), 5e-4)
+    assert few.undecidable == (
+        "No rule can beat another with so few replicates: whatever the scores, p is at least 0.023, above "
+        "the level 0.0005. These ranks say nothing. Run 8 replicates of each rule, or take a higher level."
+    )
+    assert few.smallest_p > 5e-4
+    assert rank(clear(3, 3), 0.05).undecidable == ""
+    assert rank(clear(8, 8), 5e-4).undecidable == ""
+    assert rank(clear(3, 30, 30), 5e-4).undecidable == ""  # two of them can

@@ -270,11 +270,12 @@ def test_the_page_has_its_own_order(results):
 
 @pytest.fixture(scope="module")
 def others(tmp_path_factory):
-    """An experiment of two rules, and one of a single rule."""
+    """An experiment of two rules, one of a single rule, and one with few replicates."""
     root = tmp_path_factory.mktemp("others")
     two = replace(small("pbo", SHOWN[:2]), name="mine", title="My own", arms=(Arm("kss", 2), Arm("eubo", 2)))
     one = replace(small("bbo", SHOWN[:1]), arms=(Arm("thompson", 1),), replicates=1)
-    folders = [keep(root / each.name, each, made_up(each)) for each in (two, one)]
+    few = replace(two, name="few", title="My short one", replicates=3)
+    folders = [keep(root / each.name, each, made_up(each)) for each in (two, one, few)]
     write(folders, root / "out")
     return folders, root / "out"
 
@@ -286,6 +287,16 @@ def test_other_experiments_have_a_section_and_a_single_rule_has_no_ranking(other
     assert "### Ranking" not in part(text, "## Yes or no")
     assert (out / "figures" / "examples-bbo.png").exists() is False
     assert (out / "figures" / "runs-bbo.png").exists()
+
+
+def test_ranks_without_a_chance_of_significance_say_so_below_the_table(others):
+    (*_, folder), out = others
+    at = ranks_at(load(folder).scores, ALPHAS)
+    said = re.findall(
+        r"^\*\*(?:Mine|Few), level (.+):\*\* (.+)$", (out / "report.md").read_text(), re.MULTILINE
+    )
+    assert said == [(f"{alpha:g}", at[alpha].undecidable) for alpha in ALPHAS if at[alpha].undecidable]
+    assert [level for level, _ in said] == ["0.0005", "0.005"]
 
 
 def test_the_same_results_make_the_same_report(others, tmp_path):

@@ -688,22 +688,40 @@ def test_plot_writes_what_it_says(monkeypatch):
     seen = {}
 
     def drawing(kind: str) -> Callable:
-        def draw(study: aw.Study, context: dict | None = None, participant: str | None = None) -> object:
-            seen[kind] = (study.name, context, participant)
+        def draw(study: aw.Study, context: dict | None, participant: str | None, **over: object) -> object:
+            seen[kind] = (study.name, context, participant, over)
             return pyplot.figure()
 
         return draw
 
-    for kind in ("slices", "maps", "uncertainty", "score", "progress"):
+    kinds = ("slices", "maps", "importance", "uncertainty", "score", "progress")
+    for kind in kinds:
         monkeypatch.setattr(plots, f"study_{kind}", drawing(kind), raising=False)
     written(space=SPACE + NOISE)
     names = told("plot", "--out", "pictures", "-c", "noise=loud").split()
-    assert names == [
-        f"pictures/{kind}.png" for kind in ("slices", "maps", "uncertainty", "score", "progress")
-    ]
+    assert names == [f"pictures/{kind}.png" for kind in kinds]
     assert all(Path(name).read_bytes().startswith(b"\x89PNG") for name in names)
-    assert seen["maps"] == ("hall", {"noise": "loud"}, None)
+    assert seen["maps"] == ("hall", {"noise": "loud"}, None, {})
     assert document("plot", "--kind", "maps", "-c", "noise=loud") == {"files": {"maps": "plots/maps.png"}}
+    told("plot", "-c", "noise=loud", "--pair", "gain, cutoff")
+    pair = ["gain", "cutoff"]
+    over = {kind: seen[kind][-1] for kind in kinds if seen[kind][-1]}
+    assert over == {"maps": {"pairs": [pair]}, "uncertainty": {"pair": pair}, "score": {"pair": pair}}
+    told("plot", "-c", "noise=loud", "--pairs", "all")
+    assert {kind: seen[kind][-1] for kind in kinds if seen[kind][-1]} == {"maps": {"pairs": "all"}}
+
+
+def test_figures_over_pairs_are_drawn_or_refused_and_nothing_is_left_behind():
+    written()
+    assert "study must have answers to be drawn; got none" in refused("plot", "--out", "new")
+    answered(6)
+    assert told("plot", "--kind", "maps", "--pairs", "all").split() == ["plots/maps.png"]
+    assert told("plot", "--kind", "importance").split() == ["plots/importance.png"]
+    for words in (["--pair", "gain"], ["--pair", "gain,gain"], ["--pair", "gain,volume"]):
+        assert "pair must " in refused("plot", "--kind", "maps", "--out", "new", *words)
+    line = refused("plot", "--kind", "slices", "--out", "new", "--pair", "gain,cutoff")
+    assert "--pairs must be given for figures over pairs of parameters: maps, uncertainty, score; got" in line
+    assert not Path("new").exists()
 
 
 def test_replay_says_whether_all_questions_are_reproduced_and_which_are_not(monkeypatch):

@@ -102,6 +102,11 @@ def test_every_command_has_json_for_programs():
     assert (ran["runs"], ran["computed"], ran["missing"], ran["interrupted"]) == (8, 8, 0, False)
     assert ran["lane_iterations_per_second"] > 0
     ranked = document("rank", "here")
+    assert ranked["smallest_p"] == pytest.approx(0.09696542614120535)
+    assert ranked["warning"].startswith("No rule can beat another with so few replicates")
+    assert ranked["warning"] in " ".join(told("rank", "here").split())
+    assert document("rank", "here", "--alpha", "0.1")["warning"] is None
+    assert "No rule" not in told("rank", "here", "--alpha", "0.1")
     assert {row["rule"] for row in ranked["rows"]} == {"ucb_phi", "random"}
     assert np.shape(ranked["wins_final"]) == (2, 2)
     assert ranked["functions"] == ["forrester", "gramacy_lee"]

@@ -39,6 +39,19 @@ class Table:
     wins_final: Float[np.ndarray, "rule rule"]
     wins_auc: Float[np.ndarray, "rule rule"]
     borda_by_function: Int[np.ndarray, "function rule"]
+    smallest_p: float
+    """The smallest p-value that a test of so many replicates can have, whatever their scores."""
+    alpha: float
+    """Significance level of each test."""
+
+    @property
+    def undecidable(self) -> str:
+        """Why no rule can beat another at this level, in words; empty if one can."""
+        if self.smallest_p <= self.alpha:
+            return ""
+        found = f"whatever the scores, p is at least {self.smallest_p:.2g}, above the level {self.alpha:g}"
+        advice = f"Run {enough_replicates(self.alpha)} replicates of each rule, or take a higher level."
+        return f"No rule can beat another with so few replicates: {found}. These ranks say nothing. {advice}"
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -78,7 +91,26 @@ def ranks_at(scores: Scores, alphas: Iterable[float]) -> dict[float, Table]:
             raise Refused("alpha", "lie between 0 and 1", repr(alpha), "The usual level is 5e-4.")
     final, auc = measures(scores)
     p_final, p_auc = _p_values(final), _p_values(auc)
-    return {alpha: _table(tuple(scores), p_final <= alpha, p_auc <= alpha) for alpha in levels}
+    counts = [values.shape[-1] for values in final]
+    least = min(smallest_p(n, m) for n, m in permutations(counts, 2))
+    return {alpha: _table(tuple(scores), p_final <= alpha, p_auc <= alpha, least, alpha) for alpha in levels}
+
+
+def smallest_p(n: int, m: int) -> float:
+    """The smallest p-value of n replicates against m: each is better, and those of a rule are equal.
+
+    Equal scores of a rule leave no doubt about ranks, so the correction for ties makes p smaller still than
+    that of different scores.
+    """
+    return float(_test(np.ones(n), np.zeros(m)))
+
+
+def enough_replicates(alpha: float) -> int:
+    """The smallest number of replicates of two rules with which different scores can be significant."""
+    count = 2
+    while _test(np.arange(count) + count, np.arange(count)) > alpha:
+        count += 1
+    return count
 
 
 def measures(scores: Scores) -> tuple[list[Measured], list[Measured]]:
@@ -109,18 +141,22 @@ def _p_values(samples: list[np.ndarray]) -> Float[np.ndarray, "function rule rul
     count = len(samples)
     p = np.ones((len(samples[0]), count, count))
     for i, j in permutations(range(count), 2):  # vectorised over functions: 9 rules on 34 take 0.1 s
-        test = mannwhitneyu(samples[i], samples[j], alternative="greater", method="asymptotic", axis=-1)
-        p[:, i, j] = test.pvalue
+        p[:, i, j] = _test(samples[i], samples[j])
     return p
 
 
-def _table(rules: tuple[str, ...], final: Wins, auc: Wins) -> Table:
+def _test(better: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """P-values of one-sided Mann-Whitney tests along the last axis."""
+    return mannwhitneyu(better, other, alternative="greater", method="asymptotic", axis=-1).pvalue
+
+
+def _table(rules: tuple[str, ...], final: Wins, auc: Wins, smallest: float, alpha: float) -> Table:
     borda = _borda(final, auc)
     total = borda.sum(0)
     order = np.argsort(-total, kind="stable")
     rows = tuple(Row(rules[i], 1 + int((total > total[i]).sum()), int(total[i])) for i in order)
     square = np.ix_(order, order)
-    return Table(rows, final.mean(0)[square], auc.mean(0)[square], borda[:, order])
+    return Table(rows, final.mean(0)[square], auc.mean(0)[square], borda[:, order], smallest, alpha)
 
 
 def _borda(final: Wins, auc: Wins) -> Int[np.ndarray, "function rule"]:

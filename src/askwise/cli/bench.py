@@ -185,13 +185,16 @@ def rank(
         runs = {"replicates": experiment.replicates, "iterations": experiment.iterations}
         wins = {"wins_final": ranked.wins_final.tolist(), "wins_auc": ranked.wins_auc.tolist()}
         rows = [asdict(row) for row in ranked.rows]
-        print_json({**settings, "functions": list(found.functions), **runs, "rows": rows, **wins})
+        chance = {"smallest_p": ranked.smallest_p, "warning": ranked.undecidable or None}
+        print_json({**settings, "functions": list(found.functions), **runs, "rows": rows, **wins, **chance})
         return
     queries = "1 query" if experiment.iterations == 1 else f"{experiment.iterations} queries"
     functions, runs_each = counted(len(found.functions), "function"), counted(experiment.replicates, "run")
     out, shown = console(), [(row.rank, row.rule, row.borda) for row in ranked.rows]
     out.print(f"{experiment.title}: {functions}, {runs_each} of {queries} each, tests at level {alpha:g}\n")
     out.print(table(["rank", "rule", "Borda"], shown, right=[0, 2]))
+    if ranked.undecidable:
+        out.print(f"\n{ranked.undecidable}")
 
 
 @bench.command()

@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from askwise.cli.app import DEFAULT_FILE, AsJson, Context, StudyFile, Whose, main, print_json, show
-from askwise.errors import extra
+from askwise.errors import Refused, extra
 
-Figures = StrEnum("Figures", ["slices", "maps", "uncertainty", "score", "progress", "raters", "all"])
+Figures = StrEnum(
+    "Figures", ["slices", "maps", "importance", "uncertainty", "score", "progress", "raters", "all"]
+)
 
 
 @main.command()
@@ -91,6 +93,16 @@ def best(
 @main.command()
 def plot(
     kind: Annotated[Figures, typer.Option(help="What to draw.")] = Figures.all,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            "--pairs",
+            "--pair",
+            metavar="A,B|all",
+            help="Two parameters to draw over, or in maps all pairs.",
+            show_default="those that matter most",
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the figures.")] = Path("plots"),
     participant: Whose = None,
     context: Context = None,
@@ -108,15 +120,33 @@ def plot(
             kinds.remove(Figures.raters)
         needed = kinds != [Figures.progress]  # which is about the last context, unless one is given
         given = read_context(context, session.study.space, needed=needed)
+        over = _over(pairs, [each.value for each in kinds])
         whose = {"participant": read_participant(participant, session.study)}
         with extra("plots", "plot"):
             from askwise import plots
+        figures = {}
+        for name in (each.value for each in kinds):  # all are drawn before one is written
+            options = {} if name == "raters" else whose | over.get(name, {})
+            figures[name] = getattr(plots, f"study_{name}")(session.study, context=given, **options)
         out.mkdir(parents=True, exist_ok=True)
-        paths = {each.value: str(overwritable(out / f"{each.value}.png")) for each in kinds}
-        for name, path in paths.items():
-            options = {} if name == "raters" else whose
-            getattr(plots, f"study_{name}")(session.study, context=given, **options).savefig(path, dpi=150)
+        paths = {name: str(overwritable(out / f"{name}.png")) for name in figures}
+        for name, figure in figures.items():
+            figure.savefig(paths[name], dpi=150)
     show(as_json, {"files": paths}, "\n".join(paths.values()))
+
+
+def _over(pairs: str | None, kinds: list[str]) -> dict[str, dict[str, object]]:
+    """Arguments of the figures that are drawn over pairs of parameters."""
+    if pairs is None:
+        return {}
+    over: dict[str, dict[str, object]] = {"maps": {"pairs": "all"}}
+    if pairs != "all":
+        names = [name.strip() for name in pairs.split(",")]
+        over = {"maps": {"pairs": [names]}, "uncertainty": {"pair": names}, "score": {"pair": names}}
+    if not over.keys() & set(kinds):
+        expected = f"be given for figures over pairs of parameters: {', '.join(over)}"
+        raise Refused("--pairs", expected, kinds[0], "Leave it out.")
+    return over
 
 
 @main.command()

@@ -21,7 +21,7 @@ from askwise.numerics import (
     ndtr,
     success_probability,
 )
-from askwise.plots.style import BLUE, GREY, INK, RED, STYLE, band, legend_below
+from askwise.plots.style import BLUE, GREY, INK, RED, STYLE, UNSURE, band, legend_below
 from askwise.plots.trace import asked, grid
 from askwise.rules.ucb_f import UpperCredibleBoundF
 from askwise.rules.ucb_phi import UpperCredibleBoundPhi
@@ -47,10 +47,10 @@ def decomposition_maps() -> Figure:
     shape: dict[str, Any] = {"origin": "lower", "extent": (-8.0625, 8.0625, -0.05, 10.05), "aspect": "auto"}
     for place, (maps, (unit, top, step)) in enumerate(zip((by_variance, by_entropy), scales, strict=True)):
         lines = [step * k for k in range(1, round(top / step))]
-        look: dict[str, Any] = {"cmap": "cividis", "vmin": 0, "vmax": top, "interpolation": "bilinear"}
+        look: dict[str, Any] = {"cmap": UNSURE, "vmin": 0, "vmax": top, "interpolation": "bilinear"}
         for axis, values, titles in zip(axes[place], maps, names, strict=True):
             image = axis.imshow(values.numpy(), **shape, **look)
-            axis.contour(mean, var, values, levels=lines, colors="white", linewidths=0.5)
+            axis.contour(mean, var, values, levels=lines, colors=INK, linewidths=0.4)
             axis.set(title=titles[place], xlim=(-8, 8), ylim=(0, 10), xticks=(-8, -4, 0, 4, 8))
         bar: dict[str, Any] = {"shrink": 0.9, "pad": 0.015, "ticks": [0, *lines, top], "format": "%.2g"}
         figure.colorbar(image, ax=axes[place], label=unit, **bar)

@@ -13,9 +13,13 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from askwise.plots.scales import SIDES, Scale, shown
+from askwise.errors import Refused
+from askwise.plots.names import shortened
+from askwise.plots.scales import SIDES, Scale, escaped, shown
 from askwise.plots.scene import Scene
-from askwise.plots.style import GREY, HATCH, INK, RED, SKY, hatch_spans
+from askwise.plots.style import GOOD, GREY, HATCH, INK, RED, SKY, hatch_spans
+from askwise.plots.tags import tag
+from askwise.plots.ticks import ROOM
 from askwise.study import Verdict
 
 _CELLS, _POINTS = 80, 201
@@ -24,6 +28,7 @@ _LINE = 46  # characters that fit above a narrow panel
 _MARGIN = 0.16  # share of a curve's range left free above and below it, for the marks
 _FAR = 0.9  # the legend explains marks that are fainter than this
 _FAINT = 0.15  # opacity of a mark that is far away
+_SHORT = 44  # letters of a value beside the star
 _LOOKS: dict[Verdict, dict[str, Any]] = {
     "good": {"marker": "o", "facecolor": INK, "edgecolor": "white"},
     "bad": {"marker": "o", "facecolor": "white", "edgecolor": INK},
@@ -39,10 +44,17 @@ class Plane:
     scales: Sequence[Scale]
     points: Float[Tensor, "*grid d"]
     """[first], or [second, first] as in images."""
+    room: int = ROOM
+    """Letters of tick labels that fit below a panel."""
 
     @classmethod
     def of(
-        cls, scene: Scene, names: Sequence[str], through: Float[Tensor, " d"] | None = None, count: int = 0
+        cls,
+        scene: Scene,
+        names: Sequence[str],
+        through: Float[Tensor, " d"] | None = None,
+        count: int = 0,
+        room: int = ROOM,
     ) -> "Plane":
         """Through this setting or the recommended one, with about ``count`` values per parameter."""
         curve = len(names) == 1
@@ -53,7 +65,7 @@ class Plane:
         for back, one in enumerate(scales):
             places = one.places
             points[..., list(one.columns)] = places.view(-1, *[1] * back, places.shape[-1])
-        return cls(scene, scales, points)
+        return cls(scene, scales, points, room)
 
     def held(self, before: str = "", width: int = _LINE) -> str:
         """A wrapped title: ``before``, and the values of the parameters that are not drawn."""
@@ -84,20 +96,21 @@ class Plane:
         values: Float[Tensor, "*grid"],
         limits: tuple[float, float] | None = None,
         reach: Float[Tensor, "*grid"] | None = None,
+        colours: str = GOOD,
     ) -> QuadMesh | None:
-        """Draw a map, which is returned, or a curve with a band around it."""
+        """Draw a map in these colours, which is returned, or a curve with a band around it."""
         if len(self.scales) == 1:
             ends = (values, values) if reach is None else (values - reach, values + reach)
             self.curve(axis, values, ends, "" if reach is None else "95% credible band")
-            bottom, top = _range(torch.stack(ends))
+            bottom, top = span(torch.stack(ends))
             margin = _MARGIN * (top - bottom)
             axis.set_ylim(bottom - margin, top + margin)
             return None
         self.dress(axis)
         axis.patch.set(**HATCH, linewidth=0)
-        low, high = _range(values) if limits is None else limits
+        low, high = span(values) if limits is None else limits
         grid = (*(scale.edges.numpy() for scale in self.scales), values.numpy())
-        return axis.pcolormesh(*grid, cmap="cividis", vmin=low, vmax=high, rasterized=True)
+        return axis.pcolormesh(*grid, cmap=colours, vmin=low, vmax=high, rasterized=True)
 
     def curve(
         self, axis: Axes, values: Tensor, ends: tuple[Tensor, Tensor], band: str, name: str = ""
@@ -105,9 +118,10 @@ class Plane:
         """Draw values along one parameter in a band with these ends, and hatch what is infeasible."""
         (scale,) = self.scales
         self.dress(axis)
-        if scale.axis.discrete:
-            axis.vlines(scale.at, *ends, color=SKY, lw=7, label=band)
-            axis.plot(scale.at, values, "_", color=INK, ms=12, mew=2, label=name)
+        if not scale.ordered:
+            many = len(scale.at)
+            axis.vlines(scale.at, *ends, color=SKY, lw=min(7.0, 150 / many), label=band)
+            axis.plot(scale.at, values, "_", color=INK, ms=min(12.0, max(3.0, 200 / many)), mew=2, label=name)
         else:
             axis.fill_between(scale.at, *ends, color=SKY, lw=0, label=band)
             axis.plot(scale.at, values, color=INK, lw=1.6, label=name)
@@ -116,7 +130,12 @@ class Plane:
     def dress(self, axis: Axes) -> None:
         """Give an axis the names, limits and ticks of the parameters."""
         for scale, side in zip(self.scales, SIDES, strict=False):
-            scale.dress(axis, side)
+            scale.dress(axis, side, self.room)
+
+    @property
+    def keys(self) -> list[str]:
+        """What the numbers on its axes stand for, where names are too long or too many."""
+        return [scale.key(side, self.room) for scale, side in zip(self.scales, SIDES, strict=False)]
 
     def label(self, figure: Figure, axis: Axes, image: QuadMesh | None, text: str) -> None:
         """Label the colour bar, or the y axis of a curve."""
@@ -158,11 +177,15 @@ class Plane:
             look = {"marker": "o", "color": INK, "alpha": 0.3, "mec": "white"}
             axis.plot([], [], ls="none", ms=6, label="fainter: farther from this slice", **look)
 
-    def mark_best(self, axis: Axes, height: float | Tensor) -> None:
-        """A star at the recommended setting; along one parameter, at this height."""
+    def mark_best(self, axis: Axes, height: float | Tensor, size: float = 15, said: bool = True) -> None:
+        """A star at the recommended setting, along one parameter at this height, and its values beside it."""
         x, y = self.positions(self.scene.params, float(height))
-        look: dict[str, Any] = {"color": RED, "mec": INK, "mew": 0.8, "ms": 15, "ls": "none"}
+        look: dict[str, Any] = {"color": RED, "mec": INK, "mew": 0.8, "ms": size, "ls": "none"}
         axis.plot([x], [y], "*", clip_on=False, zorder=6, label="recommended setting", **look)
+        if said:
+            values = [scale.parameter.text(self.scene.params[scale.name]) for scale in self.scales]
+            brief = [shortened(value, _SHORT) for value in values]
+            tag(axis, x, y, escaped("\n".join(textwrap.fill(value, 3 * self.room // 4) for value in brief)))
 
     def _nearness(self) -> Float[Tensor, " n"]:
         """Prior correlation of each setting asked about with its projection onto this slice."""
@@ -179,22 +202,35 @@ class Plane:
 def pairs(scene: Scene) -> list[tuple[str, ...]]:
     """Pairs of parameters to draw over, sorted by how much the mean of f changes along them.
 
-    Choices only where there are fewer than two numbers; a single parameter is alone.
+    Choices and items only where there are fewer than two numbers; a single parameter is alone.
     """
-    numbers = [name for name in scene.free if not scene.space.parameters[name].one_hot]
+    known = scene.space.parameters
+    numbers = [name for name in scene.free if not known[name].one_hot and known[name].pool is None]
     names = numbers if len(numbers) > 1 else numbers + [name for name in scene.free if name not in numbers]
     if len(names) == 1:
         return [(names[0],)]
 
     def change(pair: tuple[str, ...]) -> float:
         values = Plane.of(scene, pair, count=_COARSE).values(scene.belief.mean)
-        known = values[~values.isnan()]
-        return float(known.max() - known.min()) if len(known) else 0.0
+        found = values[~values.isnan()]
+        return float(found.max() - found.min()) if len(found) else 0.0
 
     return sorted(itertools.combinations(names, 2), key=change, reverse=True)
 
 
-def _range(values: Tensor) -> tuple[float, float]:
+def checked_pair(scene: Scene, pair: object) -> tuple[str, ...]:
+    """A pair of parameters to draw over; refuses what is none."""
+    free, names = ", ".join(scene.free), tuple(pair) if isinstance(pair, Sequence) else ()
+    if isinstance(pair, str) or len(names) != 2 or names[0] == names[1]:
+        raise Refused("pair", "be the names of two parameters", repr(pair), f"Choose two of {free}.")
+    for name in names:
+        if name not in scene.free:
+            raise Refused("pair", f"name two of {free}", repr(name), "Choose two parameters that are drawn.")
+    return names
+
+
+def span(values: Tensor) -> tuple[float, float]:
+    """The lowest and the highest of the finite values."""
     known = values[values.isfinite()]
     if not len(known):
         return 0.0, 1.0

@@ -14,8 +14,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, Percent
 
 from askwise.errors import Refused
 from askwise.plots.scales import escaped
-from askwise.plots.scene import entries_of, subject, title
-from askwise.plots.style import BLUE, GREY, INK, RED, STYLE, message
+from askwise.plots.scene import entries_of, subject
+from askwise.plots.style import BLUE, GREY, INK, RED, STYLE, message, title
 from askwise.space import Setting
 from askwise.study import (
     UNTRUSTED,
@@ -73,7 +73,7 @@ def study_progress(study: Study, context: Setting | None = None, participant: st
     bottom.set(xlabel="question", xlim=(entries[0].id - margin, entries[-1].id + margin))
     bottom.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
     figure.align_ylabels()
-    title(figure, subject(study, context, who))
+    title(figure, escaped(study.name), subject(study, context, who))
     if flagged := [check.detail for check in study.checks(who) if check.flagged]:
         words = textwrap.fill(" ".join([*flagged, UNTRUSTED]), _LINE)
         sure.set_title(escaped(words), color=RED)

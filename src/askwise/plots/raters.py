@@ -1,7 +1,6 @@
 """The people of a study beside each other: what is best for each, and how they answer."""
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,15 +13,16 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator, PercentFo
 
 from askwise.errors import Refused
 from askwise.model import Belief
+from askwise.plots.names import shortened
 from askwise.plots.scales import Scale, escaped
-from askwise.plots.scene import subject, title
-from askwise.plots.style import BLUE, GREY, INK, RED, SKY, STYLE, legend_below
+from askwise.plots.scene import subject
+from askwise.plots.style import BLUE, GREY, INK, RED, SKY, STYLE, legend_below, title
 from askwise.space import Setting
 from askwise.study import Answered, Estimate, Model, Rater, Raters, Study, best, likely_bests
 
 _COLUMNS = 5
 _NAME = 22  # characters of a name
-_LETTERS = 13  # characters of the title to an inch
+_ROOM = 20  # letters of tick labels that fit below a panel
 _STEPS = (0.025, 0.25, 0.75, 0.975)  # ends of intervals of 95% and 50%
 _NOISES = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 _DASHED = (0, (4, 3))
@@ -67,8 +67,9 @@ def study_raters(study: Study, context: Setting | None = None) -> Figure:
     width, height = 1.7 + 1.9 * columns, 0.9 + lines * (0.7 + 0.27 * max(4, len(rows)))
     figure = Figure(figsize=(width, height), layout="constrained")
     panels = list(figure.subplots(lines, columns, sharey=True, squeeze=False).flat)
-    for axis, name in zip(panels, names, strict=False):
-        _values(axis, Scale.of(study.space, name, 2), rows)
+    scales = [Scale.of(study.space, name, 2) for name in names]
+    for axis, scale in zip(panels, scales, strict=False):
+        _values(axis, scale, rows)
     if lapses:
         _lapses(panels[len(names)], rows)
     if noises:
@@ -79,10 +80,9 @@ def study_raters(study: Study, context: Setting | None = None) -> Figure:
     for axis in panels[:count:columns]:
         axis.set_yticks(range(len(rows)), [escaped(row.name) for row in rows])
         axis.set_ylabel("person (answers)")
-    title(
-        figure, textwrap.fill(_verdict(study, found), round(_LETTERS * width)), subject(study, context, None)
-    )
-    legend_below(figure, panels[: len(names)], 4 if columns > 4 else 2 if columns > 2 else 1)
+    title(figure, escaped(study.name), _verdict(study, found), subject(study, context, None))
+    keys = [scale.key(room=_ROOM) for scale in scales]
+    legend_below(figure, panels[: len(names)], 4 if columns > 4 else 2 if columns > 2 else 1, keys)
     return figure
 
 
@@ -125,7 +125,7 @@ def _alone(model: Model, answers: tuple[Answered, ...]) -> Rater | None:
 
 def _label(who: str | None, answers: Sequence[Answered]) -> str:
     name = "(no name)" if who is None else who
-    return f"{name if len(name) <= _NAME else name[: _NAME - 1] + '…'} ({len(answers)})"
+    return f"{shortened(name, _NAME)} ({len(answers)})"
 
 
 def _verdict(study: Study, found: Raters | None) -> str:
@@ -143,10 +143,10 @@ def _verdict(study: Study, found: Raters | None) -> str:
 
 def _values(axis: Axes, scale: Scale, rows: Sequence[_Row]) -> None:
     """The recommended value of a parameter, and what may be best."""
-    scale.dress(axis)
+    scale.dress(axis, room=_ROOM)
     for height, row in enumerate(rows):
         values = [scale.parameter.position(setting[scale.name]) for setting in row.likely]
-        if scale.parameter.one_hot:
+        if not scale.ordered:
             for value in sorted(set(values)):
                 area = 220 * values.count(value) / len(values)
                 label = "the best is here (area: how likely)" if (height, value) == (0, max(values)) else None
@@ -159,6 +159,8 @@ def _values(axis: Axes, scale: Scale, rows: Sequence[_Row]) -> None:
         at = scale.parameter.position(row.setting[scale.name])
         if row.together:
             axis.axvline(at, color=RED, lw=0.8, ls=_DASHED, zorder=1)
+            said = shortened(scale.parameter.text(row.setting[scale.name]), _ROOM)
+            axis.set_title(f"for all: {escaped(said)}")
             look: dict[str, Any] = {"color": RED, "mec": INK, "mew": 0.6, "label": "recommended for all"}
             axis.plot([at], [height], "*", ms=11, ls="none", clip_on=False, zorder=4, **look)
         else:

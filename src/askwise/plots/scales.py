@@ -1,7 +1,5 @@
 """Parameters as axes: natural units, logarithms, whole numbers, names of choices."""
 
-import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,14 +7,16 @@ from typing import Any, Literal
 import torch
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import EngFormatter, FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from torch import Tensor
 
+from askwise.plots.names import Names, fitted
+from askwise.plots.ticks import ROOM, STEPS, log_ticks, numbers
 from askwise.space import Axis, Parameter, Space, Value
 
-_TICKS, _ALL = 6, 10  # ticks per axis, and whole numbers up to which each has one
-_LONG = 24  # letters that the names of all choices may have together to fit below a panel
-_LETTER = 0.036  # width of a letter of a tick label, as a share of a narrow panel
+_TICKS, _ALL = 6, 10  # stretches between ticks, and whole numbers up to which each has one
+_LARGE = 1e4  # from here on, 20k instead of 20000
+_MINOR = 3.5  # powers of ten up to which a logarithmic axis has ticks between the labels
 _SCATTER = 0.42  # share of a cell over which marks are scattered
 _TURNS = {"x": 0.7548776662466927, "y": 0.5698402909980532}  # steps that fill a square evenly
 
@@ -63,8 +63,14 @@ class Scale:
     @property
     def label(self) -> str:
         """Name and unit."""
-        unit = f" ({escaped(self.parameter.unit)})" if self.parameter.unit else ""
-        return f"{escaped(self.name)}{unit}"
+        numbered = self.parameter.pool is not None and not self.axis.names
+        unit = "row of the table, from 0" if numbered else escaped(self.parameter.unit)
+        return f"{escaped(self.name)} ({unit})" if unit else escaped(self.name)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether values beside each other are expected to be similar, so that a curve makes sense."""
+        return not self.axis.discrete and not self.parameter.one_hot and self.parameter.pool is None
 
     def scattered(self, values: Sequence[Value], which: Side = "x") -> list[float]:
         """Positions of values, a little apart where many would overlap."""
@@ -72,27 +78,49 @@ class Scale:
         positions, turn = map(self.parameter.position, values), _TURNS[which]
         return [position + apart * ((k * turn) % 1 - 0.5) for k, position in enumerate(positions)]
 
-    def dress(self, axes: Axes, which: Side = "x") -> None:
-        """Give an axis the name, the limits and the ticks of the parameter."""
+    def key(self, which: Side = "x", room: int = ROOM) -> str:
+        """What the numbers on the axis stand for, where names are too long or too many; else nothing."""
+        names = self.names(which, room)
+        if names is None or not names.key:
+            return ""
+        whole = [entry.replace(" ", "\N{NO-BREAK SPACE}") for entry in names.key]
+        return escaped(f"{self.name}: {'; '.join(whole)}")
+
+    def names(self, which: Side = "x", room: int = ROOM) -> Names | None:
+        """How the names of the values are written on the axis, if they have any."""
+        return fitted(self.axis.names, room if which == "x" else 0) if self.axis.names else None
+
+    def dress(self, axes: Axes, which: Side = "x", room: int = ROOM) -> None:
+        """Give an axis the name, the limits and the ticks of the parameter.
+
+        ``room``: letters of tick labels that fit below the panel.
+        """
         axis: Any = getattr(axes, f"{which}axis")
         if self.axis.log:
             axes.set(**{f"{which}scale": "log"})
         axes.set(**{f"{which}lim": self.axis.limits, f"{which}label": self.label})
         axis.set_minor_locator(NullLocator())
         axis.set_minor_formatter(NullFormatter())
-        if self.axis.names:
-            names = [escaped(name) for name in self.axis.names]
-            slanted = which == "x" and sum(map(len, names)) > _LONG
+        if names := self.names(which, room):
             turned: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
-            axis.set_ticks(self.axis.at, names, **(turned if slanted else {}))
+            labels = [escaped(label) for label in names.labels]
+            at = [self.axis.at[place] for place in names.places]
+            axis.set_ticks(at, labels, **(turned if names.slanted else {}))
         elif self.axis.log:
             (one,) = self.parameter.coordinates
-            ticks = _log_ticks(one.low, one.high, self.axis.whole)
-            axis.set_ticks(ticks, [_number(tick) for tick in ticks])
+            ticks = log_ticks(one.low, one.high, self.axis.whole, room if which == "x" else 0)
+            axis.set_ticks(ticks, numbers(ticks))
+            if one.high < one.low * 10**_MINOR:
+                axis.set_minor_locator(LogLocator(subs=range(2, 10)))
         else:
-            few = self.axis.whole and len(self.axis.values) <= _ALL
-            locator = MaxNLocator(_TICKS - 1, integer=self.axis.whole)
+            few = self.axis.whole and len(self.axis.values) <= min(_ALL, room // 2)
+            ends = self.axis.at[0], self.axis.at[-1]
+            letters = 2 + max(len(f"{end:.4g}") for end in ends)
+            count = min(_TICKS, max(2, room // letters)) if which == "x" else _TICKS
+            locator = MaxNLocator(count, steps=STEPS, integer=self.axis.whole)
             axis.set_major_locator(FixedLocator(self.axis.at) if few else locator)
+            if max(map(abs, ends)) >= _LARGE:
+                axis.set_major_formatter(EngFormatter(sep=""))
 
 
 def shown(space: Space, settings: dict[str, Any]) -> str:
@@ -104,39 +132,6 @@ def shown(space: Space, settings: dict[str, Any]) -> str:
 def escaped(text: str) -> str:
     """Text in which a dollar sign does not begin a formula."""
     return text.replace("$", r"\$")
-
-
-def _log_ticks(low: float | int, high: float | int, whole: bool) -> list[float]:
-    """Round numbers: 1, 2 and 5 times powers of ten; else powers of ten; else every second, third, .. one."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for step, parts in ((1, (1, 2, 5)), (1, (1,)), *((step, (1,)) for step in range(2, len(powers) + 2))):
-        ticks = [part * 10.0**power for power in powers if power % step == 0 for part in parts]
-        ticks = [tick for tick in ticks if low <= tick <= high and not (whole and tick % 1)]
-        wordy = len(parts) > 1 and len(powers) > 2 and any("$" in _number(tick) for tick in ticks)
-        crowded = len(parts) > 1 and _crowded(ticks, math.log(high / low))
-        if len(ticks) <= _TICKS + (len(parts) > 1) and not wordy and not crowded:
-            break
-    if len(ticks) >= 2:
-        return ticks
-    spread = MaxNLocator(_TICKS - 2, integer=whole).tick_values(low, high)
-    return [float(tick) for tick in spread if low <= tick <= high] or [low, high]
-
-
-def _crowded(ticks: Sequence[float], length: float) -> bool:
-    """Whether neighbouring tick labels would touch on an axis with this range of logarithms."""
-    return any(
-        math.log(right / left) / length < _LETTER * (1 + (len(_number(left)) + len(_number(right))) / 2)
-        for left, right in itertools.pairwise(ticks)
-    )
-
-
-def _number(value: float) -> str:
-    if 1e-3 <= value < 1e5:
-        return f"{value:g}"
-    mantissa, power = f"{value:e}".split("e")
-    front = f"{float(mantissa):g}"
-    times = "" if front == "1" else rf"{front} \times "
-    return rf"${times}10^{{{int(power)}}}$"
 
 
 def _f64(values: object) -> Tensor:

@@ -12,6 +12,7 @@ from torch import Tensor
 from askwise.errors import Refused
 from askwise.model import Belief
 from askwise.plots.scales import escaped, shown
+from askwise.plots.style import title
 from askwise.space import Domain, Setting, Space
 from askwise.study import Entry, Study, Verdict
 
@@ -72,8 +73,8 @@ class Scene:
         return [name for name, one in parameters if not one.context and one.width]
 
     def head(self, figure: Figure, text: str = "") -> None:
-        """Title: what the figure shows, for whom, and in which context."""
-        title(figure, text, subject(self.study, self.context, self.participant))
+        """Title: the name of the study, what the figure shows, for whom, and in which context."""
+        title(figure, escaped(self.study.name), text, subject(self.study, self.context, self.participant))
 
 
 def entries_of(study: Study, participant: str | None) -> list[Entry]:
@@ -87,9 +88,3 @@ def subject(study: Study, context: Setting | None, participant: str | None) -> s
     given = [shown(study.space, dict(context))] if context else []
     whom = [escaped(participant)] if participant is not None else []
     return f"for {', '.join(whom + given)}" if whom or given else ""
-
-
-def title(figure: Figure, *parts: str) -> None:
-    """A title above all panels, if there is anything to say."""
-    if whole := ", ".join(part for part in parts if part):
-        figure.suptitle(whole[:1].upper() + whole[1:], fontsize=10.5, x=0.01, ha="left")

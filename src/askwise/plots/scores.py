@@ -2,6 +2,7 @@
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -10,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from askwise.plots.planes import Plane, pairs
+from askwise.plots.planes import Plane, checked_pair, pairs
 from askwise.plots.scene import Scene
-from askwise.plots.style import STYLE, legend_below, mark, member_name, message
+from askwise.plots.style import ASKED, STYLE, legend_below, mark, member_name, message
 from askwise.plots.trace import Trace, Watched
 from askwise.space import Setting
 from askwise.study import Entry, Situation, State, Study, next_question
@@ -23,33 +24,39 @@ _DEPTH = 3  # depth to which a score is drawn, in units of the range of its bett
 
 
 @rc_context(STYLE)
-def study_score(study: Study, context: Setting | None = None, participant: str | None = None) -> Figure:
+def study_score(
+    study: Study,
+    context: Setting | None = None,
+    participant: str | None = None,
+    pair: Sequence[str] | None = None,
+) -> Figure:
     """The score that the next query maximises, as one of its members moves, and the query.
 
-    Over the two parameters along which the mean of f changes most; the others are as in the member that
-    moves.  Nothing is asked: an open question is drawn, or else the one that would come next.
+    Over a pair of parameters, by default those along which the mean of f changes most; the others are as in
+    the member that moves.  Nothing is asked: an open question is drawn, or else the one that would come next.
     """
     scene = Scene.of(study, context, participant)
     trace = _trace(scene)
-    movers, pair = list(trace.chosen)[:_MOST], pairs(scene)[0]
+    movers = list(trace.chosen)[:_MOST]
+    drawn = pairs(scene)[0] if pair is None else checked_pair(scene, pair)
     columns = max(1, min(2, len(movers)))
     rows = max(1, math.ceil(len(movers) / columns))
     figure = Figure(figsize=(5.4 if columns == 1 else 8.6, 1.2 + 2.9 * rows), layout="constrained")
     panels = list(figure.subplots(rows, columns, squeeze=False).flat)
     for axis, member in zip(panels, movers, strict=False):
-        _score(figure, axis, Plane.of(scene, pair, trace.points[member]), trace, member)
+        _score(figure, axis, Plane.of(scene, drawn, trace.points[member]), trace, member)
     for axis in panels[max(1, len(movers)) :]:
         axis.remove()
     if not movers:
-        _no_score(panels[0], Plane.of(scene, pair, trace.points[0]), trace)
-    scene.head(figure, f"{study.rule.title}: the next question" if trace.steps else "The next question")
-    legend_below(figure, panels[:1], columns + 1)
+        _no_score(panels[0], Plane.of(scene, drawn, trace.points[0]), trace)
+    scene.head(figure, f"the next question by {study.rule.title}" if trace.steps else "the next question")
+    legend_below(figure, panels[:1], columns + 1, Plane.of(scene, drawn).keys)
     return figure
 
 
 def _score(figure: Figure, axis: Axes, plane: Plane, trace: Trace, member: int) -> None:
     values = _clipped(plane.values(lambda x: trace.score(member, x)))
-    plane.label(figure, axis, plane.draw(axis, values), "score")
+    plane.label(figure, axis, plane.draw(axis, values, colours=ASKED), "score")
     count = len(trace.points)
     axis.set_title(plane.held(f"as {member_name(member, count)} moves" if count > 1 else ""))
     with torch.no_grad():

@@ -104,6 +104,7 @@ def _add_comparison(
     labels = list(dict.fromkeys(rule for table in tables.values() for rule in table.rules))
     page.text("### Ranking")
     page.sheet(_ranking(key, ranked, published, labels))
+    warn(page, ranked, ALPHAS)
     page.figure(f"wins-{key}", figures.win_matrices(tables, labels), _WINS)
     page.text("### How much better is the best?")
     found = {title: (run.tables[ALPHA].rules[0], run.advantage()) for title, run in ranked.items()}
@@ -133,6 +134,14 @@ def _ranking(
         compared = f"{counts.popitem()[1]} rules were compared."
     caption = f"Rank, with the Borda score in brackets, at several levels. {compared}"
     return Sheet(f"ranking-{key}", caption, columns, rows, recipe(*ranked.values()))
+
+
+def warn(page: Page, ranked: Mapping[str, Analysis], alphas: Sequence[float]) -> None:
+    """Say at which of these levels no rule can beat another, because there are too few replicates."""
+    for title, run in ranked.items():
+        for alpha in alphas:
+            if why := run.tables[alpha].undecidable:
+                page.text(f"**{title[:1].upper()}{title[1:]}, level {alpha:g}:** {why}")
 
 
 def place(table: Table, label: str) -> Cell:

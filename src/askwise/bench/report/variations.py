@@ -46,6 +46,7 @@ def add(page: Page, runs: Mapping[str, Analysis]) -> None:
         both["learned"] = learned
         page.text(f"## Known and learned hyperparameters\n\n{_LEARNED}\n\n{comparison.listed(both)}")
         page.sheet(_learned(both))
+        comparison.warn(page, {title: run for title, run in both.items() if run.tables}, (ALPHA,))
         comparison.add_runs(page, learned, "Runs with learned hyperparameters")
 
 
