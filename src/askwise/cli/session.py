@@ -119,15 +119,15 @@ def check_agreement(file: Path, config: Config, recorded: Plan, changing: bool) 
             continue
         if not can_change and name != "parameters":
             raise refusal(name, _spelled(old), _spelled(value), str(file))
-        were, was, got = "it is", f", {_spelled(old)}", _spelled(value)
+        were, was, got = "it is in the record", f", {_spelled(old)}", _spelled(value)
         if isinstance(value, list):
-            were = "they are"
+            were = "they are in the record" if can_change else "they were at the first question"
         elif isinstance(value, dict):
             keys = [key for key in {**old, **value} if old.get(key) != value.get(key)]
             parts = [f"{key} was {_spelled(old.get(key))}, is {_spelled(value.get(key))}" for key in keys]
             was, got = "", f"a change, {' and '.join(parts)}"
         advice = "Run `askwise change` to go on so, or change it back." if can_change else _ANOTHER
-        raise Refused(name, f"stay as {were} in the record{was}", got, advice, str(file))
+        raise Refused(name, f"stay as {were}{was}", got, advice, str(file))
 
 
 def _spelled(value: Any) -> str:

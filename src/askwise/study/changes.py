@@ -20,8 +20,8 @@ _PEOPLE = "it says how the answers so far came about"
 _WHY = {
     "feedback": _KIND,
     "size": _KIND,
-    "seed": "the sides of the next questions were to be drawn by it",
-    "initial": "the questions that fill the space were counted by it",
+    "seed": "the questions so far were drawn by it",
+    "initial": "it says which of the questions so far were to fill the space",
     **dict.fromkeys(("participants", "aim", "lapses", "guess", "noise", "threshold"), _PEOPLE),
     "name": "the study is found by it",
     "storage": "the record is kept there",
