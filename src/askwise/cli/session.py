@@ -107,6 +107,8 @@ def check_agreement(file: Path, config: Config, recorded: Plan, changing: bool) 
 
     ``changing``: only where it differs in what must stay.
     """
+    if config.feedback != recorded.feedback:  # first: the recorded rule need not fit the other
+        raise refusal("feedback", recorded.feedback, config.feedback, str(file))
     stored = recorded.to_dict()
     before, now = _listed(stored), _listed(plan_of(config, recorded).written_like(stored))
     for name in {**now, **before}:
