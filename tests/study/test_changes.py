@@ -11,6 +11,7 @@ import askwise as aw
 from askwise.storage.copies import salvage
 from askwise.study.model import Model
 from askwise.study.questions import Situation
+from postgres import fresh_schema
 
 ROOMY = aw.Space(gain=aw.Real(0, 40, unit="dB"), bands=aw.Integer(1, 8))
 SMOOTH = aw.kernel("se", [0.3, 0.5], 4.0)
@@ -263,11 +264,19 @@ def test_a_pending_question_out_of_the_range_is_given_up_but_may_be_answered():
     assert other.ask("ben").id == far.id
 
 
-def test_another_program_goes_on_with_the_change(tmp_path):
-    study = answered(
-        aw.Study(ROOMY, storage=tmp_path / "a.db", kernel=SMOOTH, lapses=0.0, initial=3, seed=2), 8
-    )
-    other = aw.Study.open(tmp_path / "a.db", prefetch=True)
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request, tmp_path):
+    """An address of each storage that several programs share."""
+    if request.param == "sqlite":
+        return str(tmp_path / "a.db")
+    schema = fresh_schema()
+    request.addfinalizer(lambda: schema.__exit__(None, None, None))  # noqa: PT021 - jaxtyping hides generators
+    return schema.__enter__()
+
+
+def test_another_program_goes_on_with_the_change(place):
+    study = answered(aw.Study(ROOMY, storage=place, kernel=SMOOTH, lapses=0.0, initial=3, seed=2), 8)
+    other = aw.Study.open(place, prefetch=True)
     waiting = other.ask("ada")
     study.change(space=ROOMY.replaced(gain=aw.Real(0, 60), bands=aw.Integer(1, 20)), rule="eubo")
     other.tell(waiting, 0)
@@ -279,6 +288,7 @@ def test_another_program_goes_on_with_the_change(tmp_path):
     other.record([{"gain": 55, "bands": 19}, {"gain": 3, "bands": 1}], 0)
     other.close()
     assert_replays(study)
+    study.close()
 
 
 def test_a_program_that_does_not_know_of_a_change_yet_reads_the_record_before_it_refuses(tmp_path):
