@@ -442,3 +442,16 @@ def test_several_processes_change_and_answer_one_study(tmp_path):
     assert study.count() == 12
     assert len(study.changes()) == 3
     assert_replays(study)
+
+
+@pytest.mark.parametrize("rule", ["muc", "bivariate_ei", "hallucination_believer"])
+def test_a_space_without_steps_or_choices_is_narrowed_as_well(rule):
+    """There the search knows no domain but the cube, outside of which the best answers are."""
+    space = aw.Space(gain=aw.Real(0, 40))
+    study = answered(aw.Study(space, rule=rule, kernel=aw.kernel("se", 0.3, 4.0), lapses=0.0, initial=3), 6)
+    study.change(space=aw.Space(gain=aw.Real(5, 15)))
+    answered(study, 2)
+    points = study.model.points([option for entry in study.history()[6:] for option in entry.options])
+    assert ((points >= 0) & (points <= 1)).all()
+    assert 5 <= study.best().params["gain"] <= 15
+    assert_replays(study)
