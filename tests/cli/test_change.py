@@ -103,7 +103,7 @@ def test_rows_may_be_added_to_a_table_of_items():
     run("ask")
     Path("wines.csv").write_text("name,sugar\nChablis,1.2\nRioja,2.5\nPort,9.0\n")
     assert "parameter wine must stay" in run("ask", code=1)
-    assert "wine: 1 more items, Port" in run("change", "--yes")
+    assert "wine: 1 more item, Port" in run("change", "--yes")
     run("tell", "0", "A")
     assert re.search(r"wine", run("ask"))
     assert "nothing to change" in run("change")

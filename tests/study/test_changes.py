@@ -116,7 +116,7 @@ def test_items_may_be_added_and_the_others_keep_their_places(tmp_path):
         study.tell(study.ask(), 0)
     places = study.space.parameters["name"].rows
     more = wines.with_rows([{"name": "Port", "sugar": 9.0}])
-    assert study.change(space=more) == ["name: 1 more items, Port"]
+    assert study.change(space=more) == ["name: 1 more item, Port"]
     assert study.space.parameters["name"].rows[:3].tolist() == places.tolist()
     for _ in range(4):
         study.tell(study.ask(), 0)

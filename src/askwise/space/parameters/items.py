@@ -158,7 +158,7 @@ class Items(Parameter):
         assert isinstance(after, Items)
         added = after.ids[len(self.ids) :]
         named = ", ".join(map(after.text, added[:3]))
-        return f"{len(added):,} more items, {named}{', ...' if len(added) > 3 else ''}"
+        return f"{len(added):,} more item{'s' * (len(added) > 1)}, {named}{', ...' if len(added) > 3 else ''}"
 
     def like(self, stored: Parameter) -> "Items":
         """With the scale of a stored pool, unless another was chosen: so coordinates do not move."""
