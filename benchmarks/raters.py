@@ -259,7 +259,7 @@ def many_observers(case: Case) -> dict[str, Any]:
         answer = int(u < 0.01) if u < 0.02 else told(lead, noises[who] * error)
         options = [study.space.natural(point) for point in pair]
         kept.append({"options": options, "answer": answer, "participant": f"person {who}"})
-    study.record_all(kept)
+    study.record_many(kept)
     found = study.raters()
     assert found.share is not None
     return {

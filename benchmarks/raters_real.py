@@ -50,7 +50,7 @@ def listeners(answers: list[dict[str, str]], items: list[str], lapses: float | N
         }
         for one in answers
     ]
-    study.record_all(shuffled(told, "listeners"))
+    study.record_many(shuffled(told, "listeners"))
     return study
 
 
@@ -100,7 +100,7 @@ def observer(part: list[dict[str, str]], lapses: float | None, kernel: Kernel | 
         for answer, count in ((True, one["Correct"]), (False, one["Incorrect"]))
         for _ in range(int(count))
     ]
-    study.record_all(shuffled(told, part[0]["task"], part[0]["Size"]))
+    study.record_many(shuffled(told, part[0]["task"], part[0]["Size"]))
     return study
 
 

@@ -26,7 +26,7 @@ duels = [
 
 for features in ([], ["flavour", "gel"]):
     study = aw.Study(aw.Items(table, features=features, id="pudding"), lapses=0)
-    study.record_all(duels)
+    study.record_many(duels)
     print(f"\n{len(duels)} duels, {' and '.join(features) or 'no'} features")
     for one in study.top(9):
         print(f"pudding {one.params['pudding']}: worth {one.mean:5.2f}, beats the best {one.probability:.0%}")

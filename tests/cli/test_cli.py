@@ -31,7 +31,7 @@ from askwise.study import Entry, Preference, State, Tie, YesNo
 HOUSE = re.compile(r"^[^;\n]+ must [^;\n]+; got [^\n]+\. [^\n]+$")
 COMMANDS = [
     *("init", "check", "doctor", "ask", "tell", "run", "status", "best", "plot", "simulate"),
-    *("replay", "export", "import", "backup", "salvage"),
+    *("replay", "export", "import", "backup", "salvage", "change"),
 ]
 NOISE = "[space.noise]\ntype = 'choice'\nvalues = ['quiet', 'loud']\ncontext = true\n"
 SPACE = """
@@ -207,11 +207,13 @@ def test_a_file_changed_after_the_first_question_is_refused():
     told("ask")
     file.write_text(file.read_text().replace("high = 40", "high = 50"))
     line = refused("ask")
-    assert (
-        "parameter gain must stay as it was at the first question; got a change, high was 40, is 50. " in line
-    )
+    assert "parameter gain must stay as it is in the record; got a change, high was 40, is 50. " in line
+    assert line.endswith("Run `askwise change` to go on so, or change it back.")
     file.write_text(file.read_text().replace("high = 50", "high = 40").replace("seed = 3", "seed = 4"))
-    assert "seed must stay as it was at the first question, 3; got 4" in refused("best")
+    for command in ("best", "change"):
+        assert "seed must stay as it was at the first question, 3, since the questions so far" in refused(
+            command
+        )
     file.write_text(file.read_text().replace("seed = 4", "seed = 3").replace("[space.mode]", "[space.kind]"))
     assert "parameters must stay as they were at the first question, gain, cutoff, mode; " in refused(
         "status"
@@ -232,7 +234,7 @@ def test_a_password_is_not_shown(monkeypatch):
     file = written()
     address = "postgresql://ann:secret@host/db?password=secret"
     file.write_text(file.read_text().replace('"study.db"', f'"{address}"'))
-    monkeypatch.setattr(session, "stored_settings", lambda config: None)
+    monkeypatch.setattr(session, "_recorded", lambda config, prefetch: None)
     for shown in (told("check"), told("check", "--json")):
         assert "secret" not in shown
         assert "postgresql://ann:***@host/db" in shown
@@ -668,7 +670,7 @@ def test_a_file_that_stops_repeating_questions_is_refused():
     assert re.search(r"repeats +0.05 of the questions are asked twice", told("check"))
     told("ask")
     written()
-    assert "repeats must stay as it was at the first question, 0.05; got not given" in refused("status")
+    assert "repeats must stay as it is in the record, 0.05; got not given" in refused("status")
 
 
 def test_best_of_yes_and_no_says_how_often_it_works():

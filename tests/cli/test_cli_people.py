@@ -240,4 +240,6 @@ def test_a_study_from_before_lapses_were_learned_goes_on_without_them():
     told("ask")
     assert "lapses" not in document("check")
     written(more='lapses = "learned"\n')
-    assert "lapses must stay as it was at the first question, not given; got learned" in refused("status")
+    assert "lapses must stay as it was at the first question, not given, since it says how" in refused(
+        "status"
+    )

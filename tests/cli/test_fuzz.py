@@ -37,7 +37,21 @@ type = "choice"
 values = ["soft", "-hard", "=1+1"]
 """
 COMMANDS = [
-    *("ask", "tell", "tell", "tell", "run", "status", "best", "replay", "export", "import", "check", "init"),
+    *(
+        "ask",
+        "tell",
+        "tell",
+        "tell",
+        "run",
+        "status",
+        "best",
+        "replay",
+        "export",
+        "import",
+        "check",
+        "init",
+        "change",
+    ),
     *("bench list", "nothing", "--version", "--import"),
 ]
 OPTIONS = [
@@ -54,7 +68,19 @@ OPTIONS = [
         "--format",
         "-f",
     ),
-    *("--out", "--again", "--force", "--feedback", "--help", "--import", "--", "-", "--nothing", "--="),
+    *(
+        "--out",
+        "--again",
+        "--yes",
+        "--force",
+        "--feedback",
+        "--help",
+        "--import",
+        "--",
+        "-",
+        "--nothing",
+        "--=",
+    ),
 ]
 TEXTS = [
     *("", " ", "0", "1", "-1", "A", "B", "yes", "no", "tie", "skip", "void", "C>A", "A>B;B>A", ";", "nan"),

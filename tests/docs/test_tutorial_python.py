@@ -15,7 +15,7 @@ def test_every_block_of_the_tutorial_runs(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
-    assert len(blocks) == 11
+    assert len(blocks) == 14
     made = {path.name for path in tmp_path.iterdir()}
     assert {"coffee.db", "slices.png", "maps.png", "progress.png"} <= made
     out = capsys.readouterr().out

@@ -521,3 +521,13 @@ def test_features_created_in_inference_mode_can_be_differentiated_later():
         features(of, 1)
     x = f64([[0.2], [0.7]]).requires_grad_()
     assert torch.autograd.gradcheck(features(of, 1), x)
+
+
+@pytest.mark.parametrize("name", ["se", "matern52"])
+def test_points_outside_the_cube_have_features_of_their_box(name):
+    """Without it the functions would be mirrored at the boundary, with the opposite sign."""
+    of, x = prior(name, [0.3, 0.5]), dense(2) * torch.tensor([4.0, 1.0]).double() - torch.tensor([3.0, 0.0])
+    half = (3.5, 0.5)
+    assert largest_error(features(of, 2, half=half), of, x) < 1e-3
+    assert largest_error(features(of, 2), of, x) > 0.1
+    assert torch.equal(features(of, 2, half=(0.5, 0.5))(x), features(of, 2)(x))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 import askwise as aw
+from askwise.model import Extended
 from askwise.model.belief import Belief
 from askwise.model.features import Features, FourierFeatures, HilbertFeatures, features
 from askwise.model.kernels import Stationary
@@ -452,3 +453,16 @@ def test_all_draws_have_the_same_frequencies_and_different_weights():
     assert torch.equal(one.features.frequencies, other.features.frequencies)
     assert (one.weights - other.weights).abs().min() > 0
     assert (one.weights[:, 0] - one.weights[:, 1]).abs().min() > 0
+
+
+def test_draws_follow_the_posterior_of_answers_outside_the_cube():
+    """Answers about settings of a range that is narrower now: their coordinates are outside."""
+    points = torch.tensor([[[-1.5], [0.2]], [[2.5], [0.9]], [[-1.5], [2.5]], [[-0.2], [0.5]]]).double()
+    with pytest.raises(aw.Refused, match="lie in the unit cube"):
+        aw.Data.duels(points, [1, 0, 1, 1])
+    about = aw.infer(Extended.duels(points, [1, 0, 1, 1]), aw.kernel("se", 0.4, 2.0))
+    x = torch.linspace(0, 1, 6).double()[:, None]
+    drawn = draw(about, 20_000, seeded())(x)
+    mean, cov = about.joint(x)
+    torch.testing.assert_close(drawn.mean(0), mean, rtol=0, atol=0.05)
+    torch.testing.assert_close(drawn.T.cov(), cov, rtol=0, atol=0.08)

@@ -272,7 +272,7 @@ def crowd(count: int) -> Study:
         for k in range(count)
         for _ in range(2)
     ]
-    study.record_all(answers)
+    study.record_many(answers)
     return study
 
 
@@ -505,7 +505,7 @@ def simulated(participants: str, people: list[str], each: int, seed: int = 0, **
         x = torch.rand(2, generator=source, dtype=torch.float64).tolist()
         options = [{"x": value} for value in x]
         drafts.append({"options": options, "answer": drawn(study, who, source, options), "participant": who})
-    study.record_all(drafts)
+    study.record_many(drafts)
     return study
 
 
@@ -538,7 +538,7 @@ def test_lapses_are_learned_from_flipped_answers():
             drafts.append(
                 {"options": [{"x": value} for value in x], "answer": 1 - better if wrong else better}
             )
-        study.record_all(drafts)
+        study.record_many(drafts)
         rates.append(study.raters().each[0].lapse)
     assert rates[0].value < 0.02 < 0.04 < rates[1].value
     assert rates[0].interval[0] < 0.01
@@ -551,7 +551,7 @@ def test_a_recommended_setting_succeeds_as_often_as_the_model_says(noise):
     """Where noise depends on the setting, in units of the noise there."""
     study = aw.Study(LINE, "binary", "random", noise=noise, kernel=KERNEL, seed=1)
     drafts = [{"options": [{"x": k / 20}], "answer": k % 3 > 0 if k > 10 else k < 7} for k in range(20)]
-    study.record_all(drafts)
+    study.record_many(drafts)
     best = study.best()
     point = study.space.unit(best.params)[None]
     assert best.probability == study.belief().success_probability(point).item()

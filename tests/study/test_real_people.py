@@ -41,7 +41,7 @@ def test_thresholds_of_four_alternatives_are_those_of_a_linear_model_in_r(wanted
         for answer, count in ((True, one["Correct"]), (False, one["Incorrect"]))
         for _ in range(int(count))
     ]
-    study.record_all(answers)
+    study.record_many(answers)
     x = torch.linspace(0, 1, 10_001, dtype=torch.float64)[:, None]
     half_way = x[int((study.belief().mean(x) < 0).nonzero().max())]
     assert space.natural(half_way)["contrast"] == pytest.approx(float(wanted["threshold"]), rel=0.01)
@@ -56,7 +56,7 @@ def test_worths_of_a_population_of_listeners_are_those_of_bradley_and_terry_in_r
     answers, estimates = rows("sound-quality"), rows("sound-quality-r")
     items = [one["item"] for one in estimates]
     study = aw.Study(aw.Space(mode=aw.Choice(items)), "duel", participants="population")
-    study.record_all(
+    study.record_many(
         [
             {
                 "options": [{"mode": one["first"]}, {"mode": one["second"]}],

@@ -157,6 +157,6 @@ def test_worths_without_features_are_those_of_the_probit_fit_in_r(duels, estimat
     wanted = rows(DATA / estimates)
     names = [row["item"] for row in wanted]
     study = aw.Study(aw.Items(names, id="name"), lapses=0)
-    study.record_all(duels)
+    study.record_many(duels)
     worths = [one.mean for one in study.predict([{"name": name} for name in names])]
     assert np.corrcoef(worths, [float(row[column]) for row in wanted])[0, 1] > 0.999

@@ -1,5 +1,6 @@
 """Anything that people may do to a study, in any order: record, state and a twin never disagree."""
 
+import math
 import tempfile
 from pathlib import Path
 from unittest import mock
@@ -19,6 +20,14 @@ ANSWERS = {
     "duel": [0, 1, None],
     "batch": [{"winner": 1}, {"ranking": [2, 0, 1]}, {"pairs": [(0, 1), (2, 1)]}, {"worst": 0}, None],
 }
+SPACE = aw.Space(u=aw.Real(-1, 1), k=aw.Integer(1, 5))
+CHANGES = [
+    *({"space": SPACE.replaced(u=aw.Real(*ends))} for ends in ((-0.4, 0.3), (-1, 1), (-3, 2))),
+    *({"space": SPACE.replaced(k=aw.Integer(1, most)).where("u + k <= 4")} for most in (5, 9)),
+    {"rule": "random", "expires": 50},
+    {"rule": None, "kernel": aw.kernel("se", 0.5, 2.0)},
+    {"repeats": 0.5, "expires": None},
+]
 
 
 def options(answer: object) -> dict[str, object]:
@@ -33,10 +42,10 @@ class Experiment(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.url = f"sqlite:///{Path(self.folder.name) / 'study.db'}"
         self.feedback, self.now = feedback, 1e9
+        self.expires: float = 100
         plan = {"rule": rule, "seed": 3, "initial": 2, "expires": 100, "kernel": aw.kernel("se", 0.3, 4.0)}
-        space = aw.Space(u=aw.Real(-1, 1), k=aw.Integer(1, 5))
-        self.study = aw.Study(space, feedback, storage=self.url, **plan)
-        self.twin = aw.Study(space, feedback, **plan)
+        self.study = aw.Study(SPACE, feedback, storage=self.url, **plan)
+        self.twin = aw.Study(SPACE, feedback, **plan)
         self.expected: dict[int, tuple[str, object]] = {}
         self.asked_at: dict[int, float] = {}
 
@@ -55,7 +64,7 @@ class Experiment(RuleBasedStateMachine):
     @rule(person=st.sampled_from(PEOPLE))
     def ask(self, person: str | None) -> None:
         waiting = {number for number, (status, _) in self.expected.items() if status == "open"}
-        late = {number for number in waiting if self.asked_at[number] < self.now - 100}
+        late = {number for number in waiting if self.asked_at[number] < self.now - self.expires}
         for number in late:
             self.expected[number] = ("expired", None)
         question = self.both(lambda study: study.ask(person))
@@ -67,6 +76,7 @@ class Experiment(RuleBasedStateMachine):
             self.asked_at[question.id] = self.now
         self.expected[question.id] = ("open", None)
         assert question.participant == person
+        assert all(self.study.space.allows(option) for option in question.options)
 
     @precondition(lambda self: self.expected)
     @rule(data=st.data())
@@ -117,6 +127,18 @@ class Experiment(RuleBasedStateMachine):
         assert (result is None) == allowed
         if allowed:
             self.expected[number] = ("expired", None)
+
+    @rule(change=st.sampled_from(CHANGES))
+    def change(self, change: dict[str, object]) -> None:
+        before = self.study.plan.to_dict()
+        words = self.both(lambda study: study.change(**change))
+        assert isinstance(words, list)
+        assert bool(words) == (self.study.plan.to_dict() != before)
+        assert self.both(lambda study: study.change(**change)) == []
+        self.expires = math.inf if self.study.plan.expires is None else self.study.plan.expires
+        for number, (status, _) in self.expected.items():
+            if status == "open" and not all(map(self.study.space.allows, self.study.entry(number).options)):
+                self.expected[number] = ("expired", None)
 
     @rule(seconds=st.sampled_from([1.0, 60.0, 150.0]))
     def wait(self, seconds: float) -> None:

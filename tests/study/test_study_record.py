@@ -143,7 +143,7 @@ def test_the_worst_can_be_told_amended_and_recorded():
     study.tell(question, worst=np.int64(2))
     study.amend(question, worst=3)
     study.record(question.options, worst=1)
-    study.record_all([{"options": question.options, "worst": 0}])
+    study.record_many([{"options": question.options, "worst": 0}])
     assert [entry.answer for entry in study.history()] == [Worst(3), Worst(1), Worst(0)]
     points = torch.stack([study.space.unit(option) for option in question.options])
     study.void(1)
@@ -242,13 +242,13 @@ def test_an_expired_question_is_asked_again_and_a_late_answer_is_taken():
 
 def test_a_question_that_expires_while_another_is_chosen_is_asked_instead(url):
     study, other = aw.Study(plane(), storage=url), aw.Study(plane(), storage=url)
-    given_up, choose = other.ask("ada"), study._options
+    given_up, choose = other.ask("ada"), study._choose
 
-    def choose_while_it_expires(situation: Situation) -> object:
+    def choose_while_it_expires(model: Model, situation: Situation) -> object:
         other.expire(given_up)
-        return choose(situation)
+        return choose(model, situation)
 
-    study._options = choose_while_it_expires
+    study._choose = choose_while_it_expires
     assert study.ask("bob").id == given_up.id
     assert [event.kind for event in study._ledger.record.events()] == ["asked", "expired", "again"]
     study.close()

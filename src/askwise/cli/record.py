@@ -103,18 +103,19 @@ def import_(
     All of them, or none if one is invalid; a file that was imported before is not
     imported again, so a command that was interrupted may simply be repeated.
     """
-    from askwise.cli.files import check_new, import_key, read_rows
+    from askwise.cli.files import check_new, import_key
     from askwise.cli.screen import counted
     from askwise.cli.session import opened
+    from askwise.study.answer_tables import read_answers
 
     with opened(study) as session:  # so that nothing is created if the file is wrong
-        rows, left_out = read_rows(file, session.study)
+        rows, left_out = read_answers(file, session.study.plan)
         key = import_key(rows, session.study, again)
         known = session.study.is_recorded(key)
         if not (again or known):
             check_new(file, rows, session.study)
     with opened(study, writes=True, new=new) as session:
-        session.study.record_all([vars(row) for row in rows], key)
+        session.study.record_many([vars(row) for row in rows], key)
         count = session.study.count()
     document = {"file": str(file), "imported": len(rows), "left_out": left_out, "answers": count}
     if known:

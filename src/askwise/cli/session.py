@@ -9,10 +9,14 @@ from typing import Any
 import torch
 
 from askwise.errors import Refused
-from askwise.space import Parameter, Space, Value
-from askwise.storage import StudyNotFound, check_address, names, open_record, shown
-from askwise.study import Config, Study, load
+from askwise.space import Space, Value
+from askwise.storage import StudyNotFound, check_address, names, shown
+from askwise.study import Config, Plan, Study, load
+from askwise.study.answer_tables import read_value
+from askwise.study.changes import refusal
+from askwise.study.plan import CHANGEABLE
 
+_ANOTHER = "Change it back, or give the study another name to start over."
 _OPEN = ("rule", "size", "initial")  # settings that a file may leave to the defaults
 
 
@@ -28,28 +32,30 @@ class Session:
 
 @contextmanager
 def opened(
-    file: Path, *, writes: bool = False, new: bool = False, prefetch: bool = False
+    file: Path, *, writes: bool = False, new: bool = False, prefetch: bool = False, changing: bool = False
 ) -> Iterator[Session]:
     """The study of this file; its record is created only by a command that writes to it.
 
-    ``new``: also beside other studies, where a name that is not there may be a mistake.
+    ``new``: also beside other studies, where a name that is not there may be a mistake.  ``changing``: the
+    file may differ from the record in what a study can change.
     """
     torch.set_num_threads(1)  # more are slower here, and the last bits would depend on the machine
     config = read_config(file)
     if writes and config.storage is None:
         advice = 'Add storage = "study.db" to [study].'
         raise Refused("storage", f"be given in {file} to record anything", "none", advice)
-    stored = stored_settings(config)
-    if stored is None:
+    recorded = _recorded(config, prefetch)
+    if recorded is None:
         place = config.storage if writes else None
         if place is not None and not new:
             _check_first(place, config.name)
         study = Study.of(config.plan(), place, config.name, prefetch=prefetch)
     else:
-        _check_unchanged(file, config, stored)
-        study = Study.open(str(config.storage), config.name, prefetch=prefetch)
+        study = recorded
     with closing(study):
-        yield Session(config, study, recorded=stored is not None or writes)
+        if recorded is not None:
+            check_agreement(file, config, study.plan, changing)
+        yield Session(config, study, recorded=recorded is not None or writes)
 
 
 def read_config(file: Path) -> Config:
@@ -72,13 +78,12 @@ def read_config(file: Path) -> Config:
     return replace(config, storage=f"sqlite:///{path}{mark}{query}" if mark else str(path))
 
 
-def stored_settings(config: Config) -> dict[str, Any] | None:
-    """The settings with which the study was created; None if it has no record yet."""
+def _recorded(config: Config, prefetch: bool) -> Study | None:
+    """The study, if it has a record."""
     if config.storage is None:
         return None
     try:
-        with closing(open_record(config.storage, config.name, None)) as record:
-            return record.settings
+        return Study.open(config.storage, config.name, prefetch=prefetch)
     except StudyNotFound:
         return None
 
@@ -90,25 +95,41 @@ def _check_first(storage: str, name: str) -> None:
         raise StudyNotFound("name", expected, repr(name), "Correct it, or add --new to begin another study.")
 
 
-def _check_unchanged(file: Path, config: Config, stored: dict[str, Any]) -> None:
-    """Refuse a file that was changed after the first question: its answers would mean something else."""
-    # settings that the file leaves out keep their recorded values, even if the defaults have changed since
-    left_open = {name: stored[name] for name in _OPEN if getattr(config, name) is None}
-    before, now = _listed(stored), _listed(config.plan(**left_open).written_like(stored))
+def plan_of(config: Config, recorded: Plan) -> Plan:
+    """The plan of a file; settings that it leaves out keep their recorded values."""
+    # even if the defaults have changed since
+    left_open = {"rule": recorded.rule, "size": recorded.size, "initial": recorded.initial}
+    return config.plan(**{name: left_open[name] for name in _OPEN if getattr(config, name) is None})
+
+
+def check_agreement(file: Path, config: Config, recorded: Plan, changing: bool) -> None:
+    """Refuse a file that differs from the record: its answers would mean something else.
+
+    ``changing``: only where it differs in what must stay.
+    """
+    if config.feedback != recorded.feedback:  # first: the recorded rule need not fit the other
+        raise refusal("feedback", recorded.feedback, config.feedback, str(file))
+    stored = recorded.to_dict()
+    before, now = _listed(stored), _listed(plan_of(config, recorded).written_like(stored))
     for name in {**now, **before}:
         value: Any = now.get(name)
         old: Any = before.get(name)
         if value == old:
             continue
-        were, was, got = "it was", f", {_spelled(old)}", _spelled(value)
+        can_change = name in ("constraints", *CHANGEABLE) or name.startswith("parameter ")
+        if can_change and changing:
+            continue
+        if not can_change and name != "parameters":
+            raise refusal(name, _spelled(old), _spelled(value), str(file))
+        were, was, got = "it is in the record", f", {_spelled(old)}", _spelled(value)
         if isinstance(value, list):
-            were = "they were"
+            were = "they are in the record" if can_change else "they were at the first question"
         elif isinstance(value, dict):
             keys = [key for key in {**old, **value} if old.get(key) != value.get(key)]
             parts = [f"{key} was {_spelled(old.get(key))}, is {_spelled(value.get(key))}" for key in keys]
             was, got = "", f"a change, {' and '.join(parts)}"
-        advice = "Change it back, or give the study another name to start over."
-        raise Refused(name, f"stay as {were} at the first question{was}", got, advice, str(file))
+        advice = "Run `askwise change` to go on so, or change it back." if can_change else _ANOTHER
+        raise Refused(name, f"stay as {were}{was}", got, advice, str(file))
 
 
 def _spelled(value: Any) -> str:
@@ -171,11 +192,3 @@ def read_setting(
             raise Refused(option, expected, repr(pair), f"Write {option} {known[0]}=..., say.")
         setting[name] = read_value(name, space.parameters[name], text)
     return setting
-
-
-def read_value(name: str, parameter: Parameter, text: str) -> Value:
-    """The value in a text; whether it is allowed is checked later."""
-    try:
-        return parameter.read(text)
-    except Refused as error:
-        raise error.about(name) from None

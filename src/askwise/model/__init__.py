@@ -10,6 +10,7 @@ from askwise.model import paths as paths
 from askwise.model import uncertainty as uncertainty
 from askwise.model.belief import Belief as Belief
 from askwise.model.data import Data as Data
+from askwise.model.data import Extended as Extended
 from askwise.model.data import Threshold as Threshold
 from askwise.model.data import with_rater_column as with_rater_column
 from askwise.model.evidence import average_evidence as average_evidence

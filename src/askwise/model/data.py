@@ -26,7 +26,7 @@ Code outside this file does not distinguish kinds of rows.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -82,6 +82,9 @@ class Data:
     share: Float[Tensor, "*lane"] = None  # type: ignore[assignment]
     """Share of the prior variance that is each rater's own; default 0: all have the same taste."""
 
+    in_cube: ClassVar[bool] = True
+    """Whether points must lie in the unit cube."""
+
     def __post_init__(self) -> None:
         """Fill in the defaults."""
         for name, default in _DEFAULTS.items():
@@ -91,14 +94,14 @@ class Data:
     @classmethod
     def binary(cls, X: Tensor | list[list[float]], c: Tensor | list[int]) -> "Data":
         """Yes/no answers: ``X`` [n, d] or [lane, n, d] and ``c`` of {0, 1}."""
-        points = _checked_points(X, "", dims=(2, 3))
+        points = _checked_points(X, "", dims=(2, 3), in_cube=cls.in_cube)
         outcomes = _checked_outcomes(c, points, points.shape[:-1])
         return cls._pairs(points[..., None, :], 2.0 * outcomes[..., None] - 1.0)
 
     @classmethod
     def duels(cls, X: _Groups, c: Tensor | list[int]) -> "Data":
         """Duels: ``X`` [n, 2, d] or [lane, n, 2, d]; ``c`` = 1 where the first of the two won."""
-        points = _checked_points(X, "2, ", dims=(3, 4))
+        points = _checked_points(X, "2, ", dims=(3, 4), in_cube=cls.in_cube)
         if (m := points.shape[-2]) != 2:
             raise Refused("X", "hold two points a duel", m, "Use Data.batches for more than two.")
         outcomes = _checked_outcomes(c, points, points.shape[:-2])
@@ -110,7 +113,7 @@ class Data:
 
         Pairs i < j are ordered (0, 1), (0, 2), .., (1, 2), ..; ``c`` = 1 where i won.
         """
-        points = _checked_points(X, "m, ", dims=(3, 4))
+        points = _checked_points(X, "m, ", dims=(3, 4), in_cube=cls.in_cube)
         m = points.shape[-2]
         outcomes = _checked_outcomes(c, points, (*points.shape[:-2], m * (m - 1) // 2))
         return cls._pairs(points, 2.0 * outcomes - 1.0)
@@ -124,7 +127,7 @@ class Data:
         >>> Data.rankings([[[0.1], [0.5], [0.9]]], [[1]]).n
         2
         """
-        points = _checked_points(X, "m, ", dims=(3, 4))
+        points = _checked_points(X, "m, ", dims=(3, 4), in_cube=cls.in_cube)
         m = points.shape[-2]
         ordered, k = _checked_ranking(best, points)
         points = points.gather(-2, ordered[..., None].expand_as(points))
@@ -182,7 +185,7 @@ class Data:
         One point: neither yes nor no.  Two: neither won.  More: the two highest noisy utilities, whichever
         they are, differ by no more than the margin; with the threshold ``"all"``, no two differ by more.
         """
-        points = _checked_points(X, "m, ", dims=(3, 4))
+        points = _checked_points(X, "m, ", dims=(3, 4), in_cube=cls.in_cube)
         *lanes, n, m, _ = points.shape
         if m == 0:
             raise Refused("X", "hold at least one point a tie", "none", "Give the queried points.")
@@ -406,15 +409,21 @@ def _checked_numbers(what: str, given: object, dtype: torch.dtype | None = None)
         raise WrongType(what, "be real numbers", repr(given), advice) from None
 
 
-def _checked_points(X: object, members: str, dims: tuple[int, int]) -> Tensor:
-    """Points as float64 in the unit cube."""
+class Extended(Data):
+    """Rows of points that may lie outside the unit cube: settings out of a range that is narrower now."""
+
+    in_cube = False
+
+
+def _checked_points(X: object, members: str, dims: tuple[int, int], in_cube: bool) -> Tensor:
+    """Points as float64, in the unit cube if ``in_cube``."""
     points = _checked_numbers("X", X, torch.float64)
     if points.ndim not in dims:
         expected = f"have shape [n, {members}d] or [lane, n, {members}d]"
         raise Refused("X", expected, tuple(points.shape), "Add or drop a dimension.")
     if points.shape[-1] == 0:
         raise Refused("X", "have at least one dimension", "d = 0", "Add a parameter.")
-    if (outside := ~((points >= 0) & (points <= 1))).any():
+    if (outside := ~((points >= 0) & (points <= 1) if in_cube else points.isfinite())).any():
         got = f"{points[outside][0].item():g}"
         raise Refused("X", "lie in the unit cube", got, "Scale each parameter to [0, 1] first.")
     return points

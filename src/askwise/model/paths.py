@@ -94,7 +94,8 @@ def draw(
     with torch.no_grad():
         if basis is None:  # all lanes have the same frequencies, so that those with one kernel share features
             source, d = generator("frequencies of draws"), data.points.shape[-1]
-            basis = features(belief.prior, d, generators=source, lanes=torch.Size())
+            half = _box(data.points)
+            basis = features(belief.prior, d, generators=source, lanes=torch.Size(), half=half)
         if belief.about is not None:
             weights, before = _of_people(belief, basis, count, generators)
             update = _decoupled_update(belief, before, generators) * belief.about.coupling[..., None]
@@ -107,6 +108,14 @@ def draw(
             weights = _fitted_weights(belief, basis, weights, generators)
             update = torch.zeros_like(belief.alpha)[..., None].expand(*belief.alpha.shape, count)
         return Path(basis, weights.movedim(-1, 0), belief.prior, data.points, update.movedim(-1, 0))
+
+
+def _box(points: Float[Tensor, "*lane p d"]) -> tuple[float, ...] | None:
+    """Half the width of a box in whose middle all points are; None if it is the cube."""
+    apart = (points.reshape(-1, points.shape[-1]) - 0.5).abs()
+    if not apart.numel() or apart.max() <= 0.5:
+        return None
+    return tuple(apart.amax(0).clamp_min(0.5).tolist())
 
 
 def draw_at(

@@ -154,6 +154,8 @@ class Plane:
 
         Along one parameter they are at these heights, by default good ones above the curve, others below.
         """
+        if not self.scene.asked:  # none that is in the space any more
+            return
         low, high = axis.get_ylim()
         inset = (high - low) * _MARGIN / (1 + 2 * _MARGIN) / 2
         heights = heights or {"good": high - inset, "bad": low + inset, "undecided": low + inset}

@@ -89,6 +89,7 @@ def _checkpoints(
     answered = state.having("answered")
     answers = Situation.of(state, context, plan.people, who).answers
     asked = model.points([option for entry in answered for option in entry.options])
+    asked = asked[((asked >= 0) & (asked <= 1)).all(-1)]  # others are out of ranges narrowed since
     rivals = (asked if domain is None else domain.snapped(asked)).unique(dim=0)  # distinct, in this context
     step = _EVERY * math.ceil(len(answers) / (_EVERY * _MOST))
     points = []

@@ -30,7 +30,7 @@ class Scene:
     params: Setting
     """The same in natural units."""
     asked: Sequence[tuple[Setting, Verdict]]
-    """The settings asked about, and what the answers say of them."""
+    """The settings asked about that lie in the space, and what the answers say of them."""
     participant: str | None = None
     """Whose utility it is, where people differ."""
 
@@ -52,6 +52,9 @@ class Scene:
             counts = Counter(verdict for _, verdict in asked)
             got = f"{counts['good']} {kind.words['good']} and {counts['bad']} {kind.words['bad']}"
             raise Refused("study", f"have {kind.needs(study.plan.initial)}", got, "Ask and tell more.")
+        points = study.model.points([option for option, _ in asked])
+        drawn = ((points >= 0) & (points <= 1)).all(-1).tolist()  # others are out of ranges narrowed since
+        asked = [one for one, inside in zip(asked, drawn, strict=True) if inside]
         best = study.best(context, participant=who).params
         place = study.space.unit(best)
         return cls(study, dict(context or {}), belief, domain, place, best, asked, who)

@@ -45,10 +45,10 @@ class Search:
     cache: dict[tuple[str, int], tuple[Belief, Tensor]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Snap the warm points to the domain."""
+        """Snap the warm points to the domain; queried points may lie outside the cube."""
         if self.domain is not None:
             object.__setattr__(self, "domain", self.domain.on(self.warm.device))
-            object.__setattr__(self, "warm", self.snapped(self.warm))
+        object.__setattr__(self, "warm", self.snapped(self.warm))
 
     @classmethod
     def around(cls, belief: Belief, source: Generators, domain: Domain | None = None) -> "Search":
@@ -110,7 +110,7 @@ class Search:
 
     def snapped(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
         """The points moved to settings of the domain."""
-        return x if self.domain is None else self.domain.snapped(x)
+        return x.clamp(0, 1) if self.domain is None else self.domain.snapped(x)
 
     def space_filling(self, count: int) -> Float[Tensor, "*lane k d"]:
         """Sobol points, snapped to settings."""

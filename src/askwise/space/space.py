@@ -144,18 +144,68 @@ class Space:
             raise Refused("params", expected, dict(params), "Change one of them.")
         return _f64(places)
 
+    def extended_unit(self, params: Mapping[str, Value]) -> Float[Tensor, " d"]:
+        """The point of a setting that was allowed once; outside the unit cube if a range is narrower now."""
+        items = self.parameters.items()
+        return _f64([x for name, kind in items if kind.width for x in kind.extended_places(params[name])])
+
+    def allows(self, params: Mapping[str, Value]) -> bool:
+        """Whether this is a setting: in all ranges, on all grids, satisfying the constraints."""
+        try:
+            self.unit(params)
+        except Refused:
+            return False
+        return True
+
+    def replaced(self, **parameters: Parameter) -> "Space":
+        """The same space with some of its parameters defined anew; constraints stay.
+
+        >>> from askwise.space import Real
+        >>> Space(gain=Real(0, 40), mix=Real(0, 1)).replaced(gain=Real(0, 60))
+        Space(gain=Real(0, 60), mix=Real(0, 1))
+        """
+        for name in parameters:
+            if name not in self.parameters:
+                known = ", ".join(self.parameters)
+                raise Refused("parameter", f"be one of {known}", repr(name), "Correct its name.")
+        return Space({**self.parameters, **parameters}).where(*self.constraints)
+
+    def change_to(self, after: "Space") -> list[str]:
+        """What changes in a study that goes on in another space, in words; refused if answers lose sense."""
+        if list(after.parameters) != list(self.parameters):
+            expected = f"stay {', '.join(self.parameters)}, in this order"
+            advice = "Answers without one of them have no place in the model: begin another study."
+            raise Refused("parameters", expected, ", ".join(after.parameters), advice)
+        said = []
+        for name, parameter in self.parameters.items():
+            try:
+                if words := parameter.change_to(after.parameters[name]):
+                    said.append(f"{name}: {words}")
+            except Refused as error:
+                raise error.about(f"{error.what} of {name}") from None
+        if self.constraints != after.constraints:
+            before, now = (" and ".join(one.constraints) or "none" for one in (self, after))
+            said.append(f"constraints: {before} becomes {now}")
+        return said
+
+    def like(self, stored: "Space") -> "Space":
+        """The same space, with what nobody chose as it is in a stored study."""
+        known = {name: one for name, one in self.parameters.items() if name in stored.parameters}
+        kept = {name: one.like(stored.parameters[name]) for name, one in known.items()}
+        changed = any(kept[name] is not one for name, one in known.items())
+        return Space({**self.parameters, **kept})._narrowed(self.constraints) if changed else self
+
     def described(self, setting: Setting) -> dict[str, Any]:
         """A setting with the features and labels of its items."""
         known = {name: self.parameters[name] for name in setting if name in self.parameters}
         more = [parameter.row(setting[name]) for name, parameter in known.items() if parameter.columns]
         return {**setting, **{column: value for row in more for column, value in row.items()}}
 
-    def check_same_items(self, given: "Space", study: str) -> None:
+    def check_same_items(self, given: "Space", study: str, advice: str) -> None:
         """Refuse a space whose items are others than those that this one was stored with, saying which."""
         for name, parameter in self.parameters.items():
             if name in given.parameters and (changed := parameter.changes(given.parameters[name])):
-                expected = f"be as study {study!r} was created with"
-                advice = "Open it by Study.open, which needs no table, or choose another name."
+                expected = f"be as study {study!r} has it"
                 raise Refused(f"table of {name}", expected, changed, advice)
 
     def domain(self, context: Mapping[str, Value] | None = None) -> Domain | None:

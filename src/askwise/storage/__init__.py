@@ -17,6 +17,7 @@ from askwise import plugins
 from askwise.errors import Refused, WrongType, extra
 from askwise.storage.overwriting import overwritable as overwritable
 from askwise.storage.record import KINDS as KINDS
+from askwise.storage.record import OF_STUDY as OF_STUDY
 from askwise.storage.record import CheckedRecord as CheckedRecord
 from askwise.storage.record import Draft as Draft
 from askwise.storage.record import Event as Event

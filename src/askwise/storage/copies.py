@@ -14,7 +14,7 @@ from askwise.errors import Damaged, NotFound, Refused
 from askwise.storage.chain import Row, link, origin, readable
 from askwise.storage.database import Database
 from askwise.storage.mirror import Mirror
-from askwise.storage.record import Draft, Event, Record, check_name
+from askwise.storage.record import OF_STUDY, Draft, Event, Record, check_name
 from askwise.storage.sql import SqlRecord, names, open_record
 
 _SKIPPED = 10_000  # rows that are tried after one that cannot be read
@@ -147,7 +147,9 @@ def _intact(rows: Sequence[Row], start: str) -> tuple[list[Draft], int]:
             questions[event.question] = len(questions)
             if number != len(drafts) + 1 and body.get("seen") is not None:
                 body = body | {"seen": None}
-        if event.question in questions:
+        if event.kind in OF_STUDY:
+            drafts.append(Draft(event.kind, event.question, body, event.at))
+        elif event.question in questions:
             drafts.append(Draft(event.kind, questions[event.question], body, event.at))
     known = [row[0] for row in rows if isinstance(row[0], int)]
     return drafts, max([*known, *proven, 0]) - len(drafts)

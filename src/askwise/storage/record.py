@@ -12,9 +12,11 @@ from typing import Any, Protocol, runtime_checkable
 
 from askwise.errors import Conflict, NotFound, Refused, WrongType
 
-KINDS = ("asked", "again", "answered", "skipped", "amended", "voided", "expired")
+KINDS = ("asked", "again", "answered", "skipped", "amended", "voided", "expired", "changed")
 ONCE = (("asked",), ("answered", "skipped"))
 """A question has at most one event of each of these groups."""
+OF_STUDY = ("changed",)
+"""Kinds of events about the study, not about a question; their question is 0."""
 
 _DEPTH = 64  # of nested lists and dicts; json itself fails somewhere below a thousand
 _BITS = 4096  # of an int; Python refuses to read numbers of more than 4300 digits
@@ -23,14 +25,14 @@ _NAME = 200
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a question of a study; immutable."""
+    """Something that happened to a study or one of its questions; immutable."""
 
     number: int
     """1, 2, 3, ... within the study, without gaps."""
     kind: str
     """One of ``KINDS``."""
     question: int
-    """Number of the question it is about: 0, 1, 2, ..."""
+    """Number of the question it is about: 0, 1, 2, ...; 0 if it is about the study (``OF_STUDY``)."""
     at: float
     """Seconds since 1970, when it was recorded."""
     body: dict[str, Any]

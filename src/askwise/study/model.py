@@ -92,8 +92,8 @@ class Model:
         return bool(answers) and self.plan.kind.has_both_outcomes(self.data(answers))
 
     def points(self, settings: Sequence[Setting]) -> Float[Tensor, "m d"]:
-        """Settings as points of the unit cube."""
-        return torch.stack([self.plan.space.unit(setting) for setting in settings])
+        """Settings as points of the unit cube; outside it if they are out of a range that was narrowed."""
+        return torch.stack([self.plan.space.extended_unit(setting) for setting in settings])
 
     def _data(self, answers: tuple[Answered, ...]) -> Data:
         """The answers as rows; consecutive ones of the same kind together, since adding data is slow."""

@@ -1,7 +1,7 @@
-"""The settings of a study: checked once, stored as JSON, never changed."""
+"""The settings of a study, checked and stored as JSON; some may change, by an event of the record."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,10 +13,15 @@ from askwise.errors import NotFound, Refused, WrongType
 from askwise.rules import Rule, parse
 from askwise.space import Items, Space
 from askwise.study.feedback import Feedback, feedback_of
-from askwise.study.people import SHARED, People
+from askwise.study.people import NAMES, SHARED, People
 
 _MOST_REPEATS = 0.5  # a repeated question must have been asked before
 _NEW: dict[str, object] = {"lapses": "learned", "threshold": "best"}  # what new studies assume of people
+
+
+CHANGEABLE = ("space", "rule", "kernel", "expires", "repeats")
+"""Settings that may change in a study that has begun."""
+_ABSENT: dict[str, Any] = {"repeats": 0.0, "imports": []}  # not written in a plan that has these
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +51,7 @@ class Plan:
         """A plan of a new study with the settings of :meth:`read`, whose space has enough settings."""
         new = {name: value for name, value in _NEW.items() if named.get(name) is None}
         plan = replace(cls.read(*settings, **(named | new)), implied=frozenset(new))
-        if plan.space.contexts and plan.space.constraints:
-            return plan  # how many settings there are depends on the context
-        plan.check_enough(None)
+        plan.check_enough_anywhere()
         return plan
 
     @classmethod
@@ -84,10 +87,28 @@ class Plan:
             People.read(kind.compares, **people),
         )
 
+    def changed(self, **instead: Any) -> "Plan":
+        """The plan with other values of some of the ``CHANGEABLE`` settings."""
+        given = {name: getattr(self, name) for name in CHANGEABLE} | instead
+        people = {name: getattr(self.people, name) for name in NAMES}
+        fixed = {"feedback": self.feedback, "size": self.size, "seed": self.seed, "initial": self.initial}
+        plan = Plan.read(**given, **fixed, **people)
+        return replace(plan, space=plan.space.like(self.space), implied=self.implied)
+
+    def changed_by(self, written: Mapping[str, Any]) -> "Plan":
+        """The plan after a change that :func:`difference` wrote."""
+        given = {name: value for name, value in written.items() if name in CHANGEABLE}
+        return _with_modules(written.get("imports", []), lambda: self.changed(**_read_back(given)))
+
     @property
     def kind(self) -> Feedback:
         """The kind of question."""
         return feedback_of(self.feedback)
+
+    def check_enough_anywhere(self) -> None:
+        """Refuse a space with too few settings, unless their number depends on the context."""
+        if not (self.space.contexts and self.space.constraints):
+            self.check_enough(None)
 
     def check_enough(self, context: Mapping[str, Any] | None) -> None:
         """Refuse a space that has too few settings to ask about, or hides them too well."""
@@ -104,26 +125,33 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON, which :meth:`from_dict` reads back."""
-        homes = plugins.home_of(type(self.rule), *map(type, self.space.parameters.values()))
-        if isinstance(self.kernel, str):
-            homes = sorted({*homes, *model.kernel_home(self.kernel)})
         written = {
             "space": self.space.to_dict(),
             "feedback": self.feedback,
             "rule": str(self.rule),
             "size": self.size,
             "seed": self.seed,
-            "kernel": self.kernel if isinstance(self.kernel, str) else _spelled(self.kernel),
+            "kernel": spelled(self.kernel),
             "initial": self.initial,
             "expires": self.expires,
         }
         # what is not the default only, so that plans are written as they were before there was such a key
-        added = {"repeats": self.repeats, "imports": homes}
-        return written | {key: value for key, value in added.items() if value} | self.people.to_dict()
+        added = {"repeats": self.repeats, "imports": self.imports}
+        return _without_absent(written | added) | self.people.to_dict()
+
+    @property
+    def imports(self) -> list[str]:
+        """Modules of other packages that it needs."""
+        homes = plugins.home_of(type(self.rule), *map(type, self.space.parameters.values()))
+        if isinstance(self.kernel, str):
+            return sorted({*homes, *model.kernel_home(self.kernel)})
+        return homes
 
     def written_like(self, stored: Mapping[str, Any]) -> dict[str, Any]:
         """The plan as JSON, with what nobody asked for as it is in a stored study."""
         kept = {key: value for key, value in self.to_dict().items() if key not in self.implied}
+        if kept["space"] != stored["space"]:
+            kept["space"] = self.space.like(Space.from_dict(stored["space"])).to_dict()
         return kept | {key: stored[key] for key in self.implied if key in stored}
 
     @classmethod
@@ -131,18 +159,8 @@ class Plan:
         """The plan that :meth:`to_dict` wrote."""
         given = dict(settings)
         homes = given.pop("imports", [])
-        if isinstance(given["kernel"], Mapping):
-            spelled = given["kernel"]
-            given["kernel"] = model.kernel(spelled["name"], spelled["lengthscale"], spelled["outputscale"])
-        try:
-            # not refused for want of settings: it may have been begun before that was checked
-            return cls.read(Space.from_dict(given.pop("space")), **given)
-        except NotFound as error:
-            if not homes:
-                raise
-            wanted = " ".join(f"--import {home}" for home in homes)
-            advice = f"It comes from {', '.join(homes)}: install that, or add {wanted}."
-            raise NotFound(error.what, error.expected, error.got, advice) from None
+        # not refused for want of settings: it may have been begun before that was checked
+        return _with_modules(homes, lambda: cls.read(**_read_back(given)))
 
     def expected_kernel(self) -> Kernel:
         """The kernel that is expected for this space, with priors on its parameters."""
@@ -152,6 +170,41 @@ class Plan:
         length = model.expected_length(sum(chosen.values()))
         lengths = [length if one.expected_length is None else one.expected_length for one in owners]
         return model.expected_kernel(self.kernel, lengths)
+
+
+def written_after(settings: Mapping[str, Any], changes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """A plan as JSON after changes."""
+    written = dict(settings)
+    for change in changes:
+        written |= {name: value for name, value in change.items() if name in (*CHANGEABLE, "imports")}
+    return _without_absent(written)
+
+
+def _without_absent(written: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in written.items() if name not in _ABSENT or value != _ABSENT[name]}
+
+
+def _read_back(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings from their JSON, as far as that is not what they are."""
+    given = dict(written)
+    if "space" in given:
+        given["space"] = Space.from_dict(given["space"])
+    if isinstance(given.get("kernel"), Mapping):
+        parts = given["kernel"]
+        given["kernel"] = model.kernel(parts["name"], parts["lengthscale"], parts["outputscale"])
+    return given
+
+
+def _with_modules(homes: Sequence[str], read: Callable[[], Plan]) -> Plan:
+    """What is read; if something is not known, the refusal says which of these modules it comes from."""
+    try:
+        return read()
+    except NotFound as error:
+        if not homes:
+            raise
+        wanted = " ".join(f"--import {home}" for home in homes)
+        advice = f"It comes from {', '.join(homes)}: install that, or add {wanted}."
+        raise NotFound(error.what, error.expected, error.got, advice) from None
 
 
 def no_answers(d: int) -> model.Data:
@@ -204,8 +257,10 @@ def _checked_share(value: Any) -> float:
     return float(value)
 
 
-def _spelled(given: Kernel) -> dict[str, Any]:
-    """One of the three built-in kernels, as JSON."""
+def spelled(given: Kernel | str) -> str | dict[str, Any]:
+    """A name, or one of the three built-in kernels, as JSON."""
+    if isinstance(given, str):
+        return given
     prior = model.covariance(given)
     if not isinstance(prior, model.Stationary) or given.batch_shape:
         expected = "be a name or a kernel made by askwise.kernel, to be stored"

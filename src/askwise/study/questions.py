@@ -16,6 +16,7 @@ from torch import Tensor
 from askwise.loop import ask, next_query
 from askwise.model import (
     Data,
+    Extended,
     away_from_pending,
     kernel,
     with_rater_column,
@@ -24,6 +25,7 @@ from askwise.numerics import generator, one_thread
 from askwise.rules import parse
 from askwise.space import Domain, Setting
 from askwise.storage import Event
+from askwise.study.changes import Course
 from askwise.study.model import Model, applied
 from askwise.study.people import SHARED, People
 from askwise.study.plan import Plan, no_answers
@@ -98,13 +100,17 @@ class Replayed:
 
 
 def replayed(plan: Plan, events: Sequence[Event], step: Callable[[], None] = lambda: None) -> list[Replayed]:
-    """Every question that the study chose, by number, derived again from what was known when it was asked."""
-    model, found, then = Model(plan), [], State()
+    """Every question that the study chose, by number, derived again from what was known when it was asked.
+
+    ``plan``: that with which the study began.
+    """
+    course, found, then = Course(plan), [], State()
     chosen = [event for event in events if event.kind == "asked" and event.body["seen"] is not None]
     for event in sorted(chosen, key=lambda event: event.body["seen"]):
         for earlier in events[then.last : event.body["seen"]]:
             then.take(earlier)
         asked, order = event.body["options"], event.body["order"]
+        model = course.after(then.changes)
         situation = Situation.of(then, event.body["context"], plan.people, event.body["participant"])
         again, order_again = next_question(model, situation)
         apart = (model.points(asked) - model.points(again)).abs().max()
@@ -124,6 +130,7 @@ def _repeated(model: Model, situation: Situation) -> list[dict[str, Any]] | None
     if plan.people.differ:  # what others were asked says nothing of this person
         answers = tuple(one for one in answers if one.participant == situation.participant)
     asked = repeatable(answers, json.loads(situation.context), situation.pending)
+    asked = [options for options in asked if all(map(plan.space.allows, options))]
     if not asked:
         return None
     queries = torch.stack([model.points(options) for options in asked])
@@ -177,10 +184,10 @@ def _pending_rows(model: Model, situation: Situation, queries: Sequence[Float[Te
         each = zip(queries, map(people.index, situation.asked), strict=True)
         queries = [with_rater_column(query, rater) for query, rater in each]
     if len(queries[0]) == 1:
-        rows = Data.binary(torch.cat(list(queries)), torch.ones(len(queries)))
+        rows: Data = Extended.binary(torch.cat(list(queries)), torch.ones(len(queries)))
     else:
         duels = [torch.stack([points[0], other]) for points in queries for other in points[1:]]
-        rows = Data.duels(torch.stack(duels), torch.ones(len(duels)))
+        rows = Extended.duels(torch.stack(duels), torch.ones(len(duels)))
     return applied(model.observer(situation.answers), rows.with_raters() if situation.asked else rows)
 
 

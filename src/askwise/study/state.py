@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from askwise.errors import Conflict, Refused
 from askwise.space import Setting
-from askwise.storage import Event
+from askwise.storage import OF_STUDY, Event
 from askwise.study.answers import Answer
 
 EntryStatus = Literal["open", "expired", "answered", "skipped", "voided"]
@@ -95,6 +95,8 @@ class State:
     """Versions of the programs that wrote, by the first event that each wrote."""
     keys: dict[str, int] = field(default_factory=dict)
     """Questions that were recorded with a key, by which they are recorded once."""
+    changes: dict[int, Event] = field(default_factory=dict)
+    """Changes of the plan, by the numbers of their events."""
 
     @classmethod
     def after(cls, events: Iterable[Event]) -> "State":
@@ -109,7 +111,10 @@ class State:
         if event.number != self.last + 1:
             advice = "The record has a gap: restore it from a backup."
             raise Refused("event", f"be number {self.last + 1}", event.number, advice)
-        self.entries[event.question] = _changed(self.entries.get(event.question), event)
+        if event.kind in OF_STUDY:
+            self.changes[event.number] = event
+        else:
+            self.entries[event.question] = _changed(self.entries.get(event.question), event)
         self.last = event.number
         if "program" in event.body:
             self.programs[event.number] = event.body["program"]

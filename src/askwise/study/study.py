@@ -5,42 +5,39 @@ import functools
 import os
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeVar
 
-import torch
 from gpytorch.kernels import Kernel
-from torch import Tensor
 
 from askwise.errors import Conflict, NotFound, Refused
-from askwise.model import Belief, Data
+from askwise.model import Belief
 from askwise.rules import Rule
 from askwise.space import Items, Setting, Space
 from askwise.storage import Draft, backup, open_record
 from askwise.study import validation
-from askwise.study.answers import UNGIVEN, Answer, Tie, whole
-from askwise.study.checks import Check, checks
+from askwise.study.answer_tables import content_key, is_table, read_answers
+from askwise.study.answers import UNGIVEN, Answer, whole
+from askwise.study.changes import Change, Course, check_changeable, check_same, difference, told
+from askwise.study.checks import Check
 from askwise.study.ledger import Ledger
 from askwise.study.model import Model
-from askwise.study.people import SHARED
 from askwise.study.plan import Plan
-from askwise.study.predictions import Comparison, Prediction, comparison, importance, predictions
+from askwise.study.predictions import Comparison, Prediction
 from askwise.study.prefetch import Prefetch
 from askwise.study.question import Question, Status
 from askwise.study.questions import Replayed, Situation, next_question, replayed
 from askwise.study.raters import Estimate, Raters
-from askwise.study.recommendation import Best, best, hint, outlook
-from askwise.study.shelf import Shelf
-from askwise.study.state import Answered, Entry, EntryStatus, State, as_text
+from askwise.study.recommendation import Best
+from askwise.study.snapshot import Choosing, Chosen, Snapshot
+from askwise.study.state import Entry, EntryStatus, State, as_text
 from askwise.study.views import as_html, dataframe
 
 Given = bool | int | Answer | None
 """An answer as it is given; None is "can't decide"."""
-_PART = 4096  # items whose means are computed at once
 Place = str | os.PathLike[str] | None
 """A database or file; None for memory."""
+T = TypeVar("T")
 
 
 class Study:
@@ -105,7 +102,7 @@ class Study:
 
     @classmethod
     def open(cls, storage: str | os.PathLike[str], name: str = "study", *, prefetch: bool = False) -> "Study":
-        """Go on with a stored study as it was created."""
+        """Go on with a stored study as it is now."""
         study = cls.__new__(cls)
         study._begin(None, storage, name, prefetch)
         return study
@@ -114,28 +111,45 @@ class Study:
         storage = os.fspath(place) if isinstance(place, os.PathLike) else place
         settings = None if plan is None else _settings(plan, storage)
         record = open_record(storage, name, settings)
-        if plan is not None and settings and record.settings != settings:
-            settings = plan.written_like(record.settings)
-        if settings is not None and record.settings != settings:
+        try:
+            self._ledger = Ledger(record)
+            changes = self._ledger.state.changes.values()
+            if plan is not None and settings:
+                check_same(plan, record.settings, [event.body for event in changes], name)
+            # always from what is stored: a study that goes on has nothing else
+            self._first = plan if plan is not None and not settings else Plan.from_dict(record.settings)
+            self._course = Course(self._first, shared=hasattr(record, "turn"))
+            self._course.after(self._ledger.state.changes)
+        except BaseException:
             record.close()
-            # what is not written has the default
-            stored, given = ({"repeats": 0.0, **asdict(SHARED), **one} for one in (record.settings, settings))
-            first = next(key for key in {**record.settings, **settings} if given.get(key) != stored.get(key))
-            if first == "space":
-                Space.from_dict(stored[first]).check_same_items(Space.from_dict(given[first]), name)
-            expected = f"be as study {name!r} was created with, {stored.get(first)!r}"
-            advice = "Open it by Study.open, or choose another name."
-            raise Refused(first, expected, repr(given.get(first)), advice)
-        # always from what is stored: a study that goes on has nothing else
-        self.plan = plan if plan is not None and not settings else Plan.from_dict(record.settings)
-        self.space, self.feedback, self.rule = self.plan.space, self.plan.feedback, self.plan.rule
-        self.size, self.seed, self.name = self.plan.size, self.plan.seed, name
-        shelf = Shelf(self.plan) if hasattr(record, "turn") else None  # others may share it
-        self.model, self._ledger = Model(self.plan, shelf), Ledger(record)
-        self._lock = threading.RLock()
-        compute = functools.partial(next_question, self.model)
-        self._prefetch = Prefetch(compute) if prefetch else None
-        self._options = compute if self._prefetch is None else self._prefetch.get
+            raise
+        self.feedback, self.size, self.seed = self._first.feedback, self._first.size, self._first.seed
+        self.name, self._lock = name, threading.RLock()
+        self._prefetch: Prefetch[tuple[Model, Situation], Chosen] | None = None
+        if prefetch:
+            self._prefetch = Prefetch(lambda key: next_question(*key))
+        self._choose: Choosing = next_question if self._prefetch is None else self._chosen_ahead
+
+    @property
+    def model(self) -> Model:
+        """The model by the present plan."""
+        with self._lock:
+            return self._course.after(self._ledger.state.changes)
+
+    @property
+    def plan(self) -> Plan:
+        """The settings as of the last event that is known here."""
+        return self.model.plan
+
+    @property
+    def space(self) -> Space:
+        """The present space."""
+        return self.plan.space
+
+    @property
+    def rule(self) -> Rule:
+        """The present rule."""
+        return self.plan.rule
 
     def ask(
         self,
@@ -151,9 +165,9 @@ class Study:
         ``beside``: numbers of questions that are being answered, so that another one is asked.
         """
         validation.check_participant(participant)
-        given = validation.checked_context(self.space, context)
         with self._lock:
             self._ledger.catch_up()
+            given = validation.checked_context(self.space, context)
             self._expire_old()
             waiting = functools.partial(self._waiting, participant, given, beside)
             entry = waiting()
@@ -185,14 +199,14 @@ class Study:
         told = {"ranking": ranking, "winner": winner, "pairs": pairs, "worst": worst}
         read = self.plan.kind.read(self.size, answer, **told)
         body = {"answer": read.to_json(), "seconds": validation.checked_time(seconds)}
-        self._change("answered", question, body, read)
+        self._add("answered", question, body, read)
 
     def skip(
         self, question: Question | int, seconds: float | int | None = None, *, reason: str | None = None
     ) -> None:
         """Record that there will be no answer; the model learns nothing from it."""
         why = {} if reason is None else {"reason": validation.checked_reason(reason)}
-        self._change("skipped", question, {"seconds": validation.checked_time(seconds), **why})
+        self._add("skipped", question, {"seconds": validation.checked_time(seconds), **why})
 
     def amend(
         self,
@@ -209,15 +223,15 @@ class Study:
         told = {"ranking": ranking, "winner": winner, "pairs": pairs, "worst": worst}
         read = self.plan.kind.read(self.size, answer, **told)
         body = {"answer": read.to_json(), "reason": validation.checked_reason(reason)}
-        self._change("amended", question, body, read)
+        self._add("amended", question, body, read)
 
     def void(self, question: Question | int, reason: str | None = None) -> None:
         """Take a question and its answer out of the model; both stay in the record."""
-        self._change("voided", question, {"reason": validation.checked_reason(reason)})
+        self._add("voided", question, {"reason": validation.checked_reason(reason)})
 
     def expire(self, question: Question | int) -> None:
         """Give up waiting for an answer, so that the question may be asked again."""
-        self._change("expired", question, {})
+        self._add("expired", question, {})
 
     def record(  # noqa: PLR0913 - one for each way to answer
         self,
@@ -239,31 +253,86 @@ class Study:
         """
         told = {"answer": answer, "ranking": ranking, "winner": winner, "pairs": pairs, "worst": worst}
         given = {"options": options, "participant": participant, "seconds": seconds}
-        return self.record_all([given | told], key)[0]
+        return self.record_many([given | told], key)[0]
 
-    def record_all(self, answers: Sequence[Mapping[str, Any]], key: str | None = None) -> list[Question]:
-        """Add several such questions, or none if one of them is refused.
+    def record_many(self, answers: Any, key: str | None = None) -> list[Question]:
+        """Add several such questions, or none if one of them is refused: a warm start.
 
-        Each is a dictionary of what :meth:`record` takes, such as ``{"options": [...], "answer": 1}``.
+        ``answers``: a list of dictionaries of what :meth:`record` takes, such as ``{"options": [...],
+        "answer": 1}``; or a table, as a DataFrame, the path of a CSV or JSON file or a list of rows, with the
+        columns of ``askwise export`` or with a row for each question (gain_a, gain_b, answer).
+        ``key``: as for :meth:`record`; that of a table is by default its content, so it is recorded once.
         """
         validation.check_key(key)
-        bodies = [validation.recorded(self.plan, **given) for given in answers]
-        keys = [key if index == 0 else f"{key} {index}" for index in range(len(bodies) if key else 0)]
-        for body, name in zip(bodies, keys, strict=False):
-            body["key"] = name
+        if is_table(answers):
+            given, key = self._of_table(answers, key)
+        else:
+            given = validation.checked_answers(answers)
         with self._lock:
             entries, known = self._ledger.state.entries, self._ledger.state.keys
-            if keys:
+            if key is not None:
                 self._ledger.catch_up()
-            while bodies and key not in known:
+            while True:
+                bodies = self._known_or_refused(lambda: validation.recorded_many(self.plan, given, key))
+                if not bodies or key in known:
+                    break
                 drafts = [Draft("asked", number, body) for number, body in enumerate(bodies, len(entries))]
                 if self._ledger.add_all(drafts):
                     return [Question.of(entries[draft.question], self.space) for draft in drafts]
-            there = [entries[known[name]] for name in keys if name in known]
+            there = [entries[known[body["key"]]] for body in bodies if body.get("key") in known]
             if [list(entry.options) for entry in there] != [body["options"] for body in bodies]:
                 got = f"{key!r}, by which other answers were recorded"
                 raise Conflict("key", "be new, or come with the same options", got, "Choose another key.")
             return [Question.of(entry, self.space) for entry in there]
+
+    def change(
+        self,
+        *,
+        space: Space | Items = UNGIVEN,
+        rule: str | Rule | None = UNGIVEN,
+        kernel: Kernel | str = UNGIVEN,
+        expires: float | int | None = UNGIVEN,
+        repeats: float = UNGIVEN,
+        reason: str | None = None,
+        **others: object,
+    ) -> list[str]:
+        """Go on with other settings from here; what changes, in words, or nothing if nothing does.
+
+        ``space``: ranges may be wider or narrower, steps and constraints others; a ``Choice`` or ``Ordinal``
+        may get more values, ``Items`` more rows: see :meth:`Space.replaced`, :meth:`Items.with_rows`.  All
+        answers stay in the model; questions and recommendations lie in the new space.  A pending question
+        that does not is given up, though it may still be answered.  The record keeps the change as an event,
+        by which other programs go on as well, and from which :meth:`replay` derives the questions before and
+        after.  Other settings are refused.
+
+        >>> import askwise as aw
+        >>> study = aw.Study(aw.Space(gain=aw.Real(0, 40, unit="dB")))
+        >>> study.change(space=study.space.replaced(gain=aw.Real(0, 60, unit="dB")), rule="muc_joint")
+        ['gain: 0 to 40 becomes 0 to 60 dB', 'rule: muc becomes muc_joint']
+        """
+        settings = {"space": space, "rule": rule, "kernel": kernel, "expires": expires, "repeats": repeats}
+        given = {name: value for name, value in settings.items() if value is not UNGIVEN}
+        why = {} if reason is None else {"reason": validation.checked_reason(reason)}
+        with self._lock:
+            while True:
+                self._ledger.catch_up()
+                check_changeable(self.plan, others)
+                after = self.plan.changed(**given)
+                written, words = difference(self.plan, after)
+                if not written:
+                    return []
+                after.check_enough_anywhere()
+                pending = self._ledger.state.having("open")
+                gone = [one.id for one in pending if not all(map(after.space.allows, one.options))]
+                drafts = [Draft("changed", 0, written | why), *(Draft("expired", n, {}) for n in gone)]
+                if self._ledger.add_all(drafts):
+                    return words
+
+    def changes(self) -> list[Change]:
+        """Every change of the study, in order."""
+        with self._lock:
+            self._ledger.catch_up()
+            return told(self._first, self._ledger.state.changes.values())
 
     def is_recorded(self, key: str) -> bool:
         """Whether something was recorded with this key."""
@@ -281,42 +350,14 @@ class Study:
 
         ``participant``: for whom, where people differ; of a population study, by default for all.
         """
-        given = validation.checked_context(self.space, context)
-        rival = None if reference is None else validation.checked_reference(self.space, reference, given)
-        return best(self.belief(participant), self.plan, self.space.domain(given), rival)
+        return self._now().best(context, reference, participant)
 
     def status(self, context: Setting | None = None, participant: str | None = None) -> Status:
         """The number of answers, the expected gain of one more, and whether to go on.
 
         ``participant``: of whom, where people differ.
         """
-        given = validation.checked_context(self.space, context)
-        with self._lock:
-            self._ledger.catch_up()
-            state = State(dict(self._ledger.state.entries), self._ledger.state.last)
-        participant = self.whose(participant)
-        if self.plan.people.participants == "separate":
-            state = state.of_participant(participant)
-        counts = {status: state.count(status) for status in ("skipped", "voided", "open", "expired")}
-        situation = Situation.of(state, given, self.plan.people, participant)
-        answers, belief, look = situation.answers, self._belief(situation.answers, participant), None
-        if belief is not None:
-            query, (_, prior) = self.model.points(self._options(situation)[0]), self.model.prepared(answers)
-
-            def answered(points: Tensor, answer: Answer) -> Data:
-                return self.model.answered(answers, points, answer, participant)
-
-            look = outlook(belief, self.plan, prior, self.space.domain(given), query, answered)
-        found = self._checks(state.having("answered"), belief)
-        return Status(
-            answers=len(answers),
-            undecided=sum(isinstance(one.answer, Tie) for one in answers),
-            **counts,
-            gain=None if look is None else look.gain,
-            regret=None if look is None else look.regret,
-            hint=hint(self.plan, len(answers), look, found),
-            checks=found,
-        )
+        return self._now().status(context, participant)
 
     def checks(self, participant: str | None = None) -> list[Check]:
         """Whether the answers look as if somebody had looked at the questions.
@@ -328,23 +369,7 @@ class Study:
         (coin flips explain the answers better), ``repeats`` (the same question gets another answer) and
         ``speed`` (answers come faster than anybody can choose).
         """
-        with self._lock:
-            self._ledger.catch_up()
-            state = self._ledger.state
-            answered = state.having("answered")
-        people = self.participants() if self.plan.people.participants == "separate" else []
-        if participant is None and len(people) > 1:
-            each = (state.of_participant(who).having("answered") for who in people)
-            return checks(self.plan, [entry for theirs in each for entry in theirs], None)
-        if people:
-            answered = state.of_participant(self.whose(participant)).having("answered")
-        return self._checks(answered, self._belief(tuple(entry.answered for entry in answered)))
-
-    def _checks(self, answered: Sequence[Entry], belief: Belief | None) -> list[Check]:
-        several = len({entry.participant for entry in answered}) > 1 and not self.plan.people.differ
-        answers = tuple(entry.answered for entry in answered)
-        by_rater = self.model.by_rater(answers) if several and belief is not None else None
-        return checks(self.plan, answered, belief, by_rater)
+        return self._now().checks(participant)
 
     def belief(self, participant: str | None = None) -> Belief:
         """Posterior of f given all answers, over the unit cube (``space.unit`` maps settings to it).
@@ -352,12 +377,7 @@ class Study:
         ``participant``: about whose utility, where people differ; of a population study, by default about
         what all have in common.
         """
-        validation.check_participant(participant)
-        with self._lock:
-            self._ledger.catch_up()
-            participant = self.whose(participant)
-            answers = Situation.of(self._ledger.state, None, self.plan.people, participant).answers
-        return self.model.belief(answers, participant)
+        return self._now().belief(participant)
 
     def predict(
         self,
@@ -366,55 +386,28 @@ class Study:
         participant: str | None = None,
     ) -> list[Prediction]:
         """What the model says of settings in natural units, with intervals of 95%."""
-        given = validation.checked_context(self.space, context)
-        each = validation.checked_settings(settings, given)
-        points = torch.stack([self.space.unit(setting) for setting in each])
-        best = self.space.unit(self.best(context, participant=participant).params)[None]
-        return predictions(self.belief(participant), self.plan, points, each, best)
+        return self._now().predict(settings, context, participant)
 
     def compare(
         self, first: Setting, second: Setting, context: Setting | None = None, participant: str | None = None
     ) -> Comparison:
         """Which of two settings is better, and how sure that is."""
-        given = validation.checked_context(self.space, context)
-        one, other = (
-            self.space.unit(each)[None] for each in validation.checked_settings([first, second], given)
-        )
-        return comparison(self.belief(participant), one, other)
+        return self._now().compare(first, second, context, participant)
 
     def top(
         self, k: int = 5, context: Setting | None = None, participant: str | None = None
     ) -> list[Prediction]:
         """The best of the settings that were asked about and of the recommended one, or of all items.
 
-        Best first.
+        Best first; without settings that a change has put out of the space.
         """
-        given = validation.checked_context(self.space, context) or {}
-        best = self.best(context, participant=participant).params
-        asked = [dict(option) for entry in self.history() for option in entry.options]
-        asked += self._best_items(validation.checked_count("k", k), given, participant)
-        here = [one for one in [best, *asked] if all(one[name] == value for name, value in given.items())]
-        distinct = list({as_text(one): one for one in here}.values())
-        found = self.predict(distinct, context, participant)
-        return sorted(found, key=lambda one: -one.mean)[:k]
-
-    def _best_items(self, k: int, context: Setting, participant: str | None) -> list[dict[str, Any]]:
-        """The items of highest mean, asked about or not; none where there are no items to choose from."""
-        domain = self.space.domain(context)
-        if domain is None or not domain.free_pools or domain.listed is None:
-            return []
-        points, belief = domain.listed, self.belief(participant)
-        with torch.no_grad():
-            means = torch.cat([belief.mean(part) for part in points.split(_PART)])
-        best = means.topk(min(k, len(points))).indices
-        return [self.space.natural(point) for point in points[best]]
+        return self._now().top(k, context, participant)
 
     def importance(
         self, context: Setting | None = None, participant: str | None = None
     ) -> dict[str, Estimate]:
         """Which parameters matter: the share of the variance of f that each takes part in, most first."""
-        given = validation.checked_context(self.space, context)
-        return importance(self.belief(participant), self.space, self.seed, given)
+        return self._now().importance(context, participant)
 
     def to_dataframe(self) -> Any:
         """Every question as a row of a pandas DataFrame: the options side by side, the answer, who, when."""
@@ -444,17 +437,11 @@ class Study:
 
     def answers_by_participant(self) -> dict[str | None, int]:
         """How many answers everybody has given, in the order of their first answers."""
-        with self._lock:
-            self._ledger.catch_up()
-            return dict(Counter(entry.participant for entry in self._ledger.state.having("answered")))
+        return self._now().answers_by_participant()
 
     def raters(self, participant: str | None = None) -> Raters:
         """What is learned of the people: lapses, noise, and how much they differ, with intervals of 95%."""
-        with self._lock:
-            self._ledger.catch_up()
-            participant = self.whose(participant)
-            answers = Situation.of(self._ledger.state, None, self.plan.people, participant).answers
-        return self.model.raters(answers)
+        return self._now().raters(participant)
 
     def whose(self, participant: str | None = None) -> str | None:
         """Whose utility is modelled for this participant; None if it is that of all.
@@ -462,16 +449,7 @@ class Study:
         In a study of separate people the only one need not be named, one of several must be; as in
         :meth:`ask`, None is a person, if somebody without a name has answered.
         """
-        if self.plan.people.participants != "separate":
-            return participant if self.plan.people.differ else None
-        known = self.participants()
-        if participant is not None or not known or None in known:
-            return participant
-        if len(known) > 1:
-            names = ", ".join(map(repr, known))
-            expected = "be named in a study of separate people"
-            raise Refused("participant", expected, "none", f"Choose one of {names}.")
-        return known[0]
+        return self._now().whose(participant)
 
     def count(self, status: EntryStatus = "answered") -> int:
         """Number of questions of this status; does not read the record, as every other method does."""
@@ -497,7 +475,7 @@ class Study:
         """
         with self._lock:
             events = self._ledger.record.events()
-        return replayed(self.plan, events, step)
+        return replayed(self._first, events, step)
 
     def programs(self) -> dict[int, dict[str, Any]]:
         """Versions of the programs that wrote to the record, by the first event that each wrote."""
@@ -517,12 +495,26 @@ class Study:
 
     # the record
 
-    def _change(
+    def _add(
         self, kind: str, question: Question | int, body: dict[str, Any], answer: Answer | None = None
     ) -> None:
         with self._lock:
             number = self._number(question)
             self._ledger.change(kind, number, body, lambda entry: entry.allows(kind, answer))
+
+    def _of_table(self, table: Any, key: str | None) -> tuple[list[dict[str, Any]], str]:
+        with self._lock:
+            rows, _ = self._known_or_refused(lambda: read_answers(table, self.plan))
+        return [vars(row) for row in rows], key or content_key(rows)
+
+    def _known_or_refused(self, check: Callable[[], T]) -> T:
+        """What is checked against the plan; before anything is refused, the record is read."""
+        try:
+            return check()
+        except Refused:
+            if not self._ledger.catch_up():
+                raise
+            return check()
 
     def _number(self, question: Question | int) -> int:
         entries = self._ledger.state.entries
@@ -551,7 +543,7 @@ class Study:
         for entry in state.having("expired"):
             if entry.id in beside or (separate and entry.participant != participant):
                 continue
-            if as_text(entry.context) == as_text(context):
+            if as_text(entry.context) == as_text(context) and all(map(self.space.allows, entry.options)):
                 taken = self._ledger.add("again", entry.id, {"participant": participant})
                 return state.entries[entry.id] if taken else self._waiting(participant, context, beside)
         return None
@@ -559,18 +551,18 @@ class Study:
     def _asked_anew(
         self, participant: str | None, context: Setting | None, waiting: Callable[[], Entry | None]
     ) -> Entry | None:
-        """A new question; None if somebody else was asked one meanwhile, so that it might repeat that.
+        """A new question; None if somebody else was asked one or changed the study meanwhile.
 
         ``waiting``: a question that need not be chosen, if there is one by now.
         """
         if context is not None and self.space.constraints:
             self.plan.check_enough(context)
         number, seen = len(self._ledger.state.entries), self._ledger.state.last
-        options, order = self._options(
-            Situation.of(self._ledger.state, context, self.plan.people, participant)
-        )
+        model = self.model
+        situation = Situation.of(self._ledger.state, context, model.plan.people, participant)
+        options, order = self._choose(model, situation)
         asked = {"options": options, "order": order, "participant": participant}
-        while number == len(self._ledger.state.entries):
+        while number == len(self._ledger.state.entries) and model is self.model:
             if self._ledger.add("asked", number, asked | {"context": context, "seen": seen}):
                 return self._ledger.state.entries[number]
             if entry := waiting():  # one expired while we chose
@@ -590,10 +582,16 @@ class Study:
 
     # queries
 
-    def _belief(self, answers: tuple[Answered, ...], participant: str | None = None) -> Belief | None:
-        """The posterior once there is a model; None before."""
-        ready = len(answers) >= self.plan.initial and self.model.is_ready(answers)
-        return self.model.belief(answers, participant) if ready else None
+    def _now(self) -> Snapshot:
+        """The study with all that is recorded."""
+        with self._lock:
+            self._ledger.catch_up()
+            state = State(dict(self._ledger.state.entries), self._ledger.state.last)
+            return Snapshot(self.model, state, self._choose)
+
+    def _chosen_ahead(self, model: Model, situation: Situation) -> Chosen:
+        assert self._prefetch is not None
+        return self._prefetch.get((model, situation))
 
     def _look_ahead(self, entry: Entry) -> None:
         if self._prefetch is None:
@@ -602,7 +600,8 @@ class Study:
         likely = self.plan.kind.likely_answers(self.size, before[-1].answer if before else None)
         coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
         people, who = self.plan.people, entry.participant
-        self._prefetch.expect(Situation.of(state, entry.context, people, who) for state in coming)
+        situations = (Situation.of(state, entry.context, people, who) for state in coming)
+        self._prefetch.expect((self.model, situation) for situation in situations)
 
 
 def _settings(plan: Plan, storage: str | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from askwise.errors import Refused, WrongType
 from askwise.space import Setting, Space
 from askwise.study.plan import Plan
 
+_RECORDED = ("options", "answer", "ranking", "winner", "pairs", "worst", "participant", "seconds")
 _LONGEST = 1e9  # seconds that an answer may take
 
 
@@ -93,6 +94,27 @@ def recorded(
     shown, order = checked_options(plan.space, plan.size, options), list(range(plan.size))
     asked = {"options": shown, "order": order, "participant": participant, "context": None, "seen": None}
     return asked | {"answer": answer.to_json(), "seconds": checked_time(seconds)}
+
+
+def recorded_many(plan: Plan, answers: Sequence[Mapping[str, Any]], key: str | None) -> list[dict[str, Any]]:
+    """The bodies of several such events; the first has the key, the others numbers after it."""
+    bodies = [recorded(plan, **given) for given in answers]
+    for index, body in enumerate(bodies if key else ()):
+        body["key"] = f"{key} {index}" if index else key
+    return bodies
+
+
+def checked_answers(answers: Any) -> list[dict[str, Any]]:
+    """Answers with what they are about, as :meth:`Study.record` takes them."""
+    if not isinstance(answers, Sequence) or not all(isinstance(one, Mapping) for one in answers):
+        expected = "be a list of dictionaries, a DataFrame or the path of a file"
+        raise WrongType("answers", expected, repr(answers), "Write [{'options': [...], 'answer': 1}], say.")
+    for one in answers:
+        if unknown := [str(name) for name in one if name not in _RECORDED]:
+            raise Refused("answer", f"have {', '.join(_RECORDED)} only", unknown[0], "Leave it out.")
+        if "options" not in one:
+            raise Refused("answer", "have options", ", ".join(one), "Give the settings that were shown.")
+    return [dict(one) for one in answers]
 
 
 def check_key(key: object) -> None:

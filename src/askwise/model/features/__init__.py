@@ -10,8 +10,8 @@ from askwise.errors import Refused
 from askwise.model.features.base import Features as Features
 from askwise.model.features.base import lanes_by as lanes_by
 from askwise.model.features.fourier import FourierFeatures as FourierFeatures
+from askwise.model.features.hilbert import Half, hilbert_for_kernel, hilbert_for_lanes, lane_parameters
 from askwise.model.features.hilbert import HilbertFeatures as HilbertFeatures
-from askwise.model.features.hilbert import hilbert_for_kernel, hilbert_for_lanes, lane_parameters
 from askwise.model.kernels import Covariance, Stationary
 from askwise.numerics import Generators
 
@@ -23,6 +23,7 @@ def features(
     limit: int = 4096,
     generators: Generators | None = None,
     lanes: torch.Size | None = None,
+    half: Half | None = None,
 ) -> Features:
     """Hilbert-space features with a kernel error below ``tolerance``, if ``limit`` of them suffice.
 
@@ -30,6 +31,7 @@ def features(
     Fourier features in any dimension; beyond that the features are random, drawn from ``generators`` for each
     of ``lanes``.  Errors are relative to the prior variance; ``.error`` is the one reached.  Each lane of the
     prior has the features that it would have alone, unless one needs random ones: see :func:`lane_groups`.
+    ``half``: of points outside the cube, half the width of a box that has them in its middle.
     """
     if not isinstance(prior, Stationary):
         expected = "be a squared exponential or Matern 3/2 or 5/2 to have features"
@@ -38,7 +40,7 @@ def features(
         expected = "lie between 1e-12 and 1 and limit be 2 or more"
         raise Refused("tolerance", expected, f"{tolerance:g} and {limit}", "The defaults are 1e-3 and 4096.")
     prior = prior.detached()
-    if (hilbert := hilbert_for_lanes(prior, d, tolerance, limit)) is not None:
+    if (hilbert := hilbert_for_lanes(prior, d, tolerance, limit, half)) is not None:
         return hilbert
     if generators is None:
         expected = f"be given where {limit} Hilbert features err by more than {1 / math.sqrt(limit):g}"

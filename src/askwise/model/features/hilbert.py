@@ -15,6 +15,8 @@ from askwise.model.kernels import Stationary
 
 _SAFETY_FACTOR = 2.0
 _MAX_GRID = 2**18
+Half = tuple[float, ...]
+"""Half the width, in each dimension, of a box around the middle of the cube that has all points."""
 
 
 @dataclass(frozen=True)
@@ -132,13 +134,15 @@ def lane_parameters(prior: Stationary) -> list[tuple[float, ...]]:
     return [tuple(lane) for lane in torch.atleast_2d(torch.cat([lengths, scale], -1)).tolist()]
 
 
-def hilbert_for_lanes(prior: Stationary, d: int, tolerance: float, limit: int) -> HilbertFeatures | None:
+def hilbert_for_lanes(
+    prior: Stationary, d: int, tolerance: float, limit: int, half: Half | None = None
+) -> HilbertFeatures | None:
     """Features of all lanes; None if one of them needs more than ``limit``."""
     parts: list[HilbertFeatures] = []
     which = torch.empty(prior.lanes.numel(), dtype=torch.long)
     for kernel, lanes in lanes_by(lane_parameters(prior)).items():
         which[lanes] = len(parts)
-        if (one := hilbert_for_kernel(prior.name, kernel, d, tolerance, limit)) is None:
+        if (one := hilbert_for_kernel(prior.name, kernel, d, tolerance, limit, half)) is None:
             return None
         parts.append(one)
     count = max(part.count for part in parts)  # lanes with fewer are padded with zeros
@@ -153,28 +157,37 @@ def hilbert_for_lanes(prior: Stationary, d: int, tolerance: float, limit: int) -
 
 @functools.lru_cache(maxsize=1024)
 def hilbert_for_kernel(
-    name: str, parameters: tuple[float, ...], d: int, tolerance: float, limit: int
+    name: str,
+    parameters: tuple[float, ...],
+    d: int,
+    tolerance: float,
+    limit: int,
+    half: Half | None = None,
 ) -> HilbertFeatures | None:
     """Features of a kernel (lengthscales and variance), doubling the tolerance until ``limit`` suffice."""
     numbers = torch.tensor(parameters, dtype=torch.float64)
     prior = Stationary(name, numbers[:-1], numbers[-1])
-    while (found := _hilbert(prior, d, tolerance, limit)) is None:
+    halves = torch.tensor(half or (0.5,) * d, dtype=torch.float64)
+    while (found := _hilbert(prior, halves, tolerance, limit)) is None:
         tolerance *= 2
         if tolerance >= 1 / math.sqrt(limit):
             return None
     return found
 
 
-def _hilbert(prior: Stationary, d: int, tolerance: float, limit: int) -> HilbertFeatures | None:
+def _hilbert(
+    prior: Stationary, half: Float[Tensor, " d"], tolerance: float, limit: int
+) -> HilbertFeatures | None:
     """Features of one kernel within the tolerance, or None if that takes more than ``limit``.
 
     Half the tolerance goes to the boundary: with all eigenfunctions the kernel is the prior's plus mirror
-    images, the nearest at a distance of 2 L - 1.  A quarter each goes to the spectrum outside the grid of
-    frequencies and to the smallest terms inside it.
+    images, the nearest at a distance of 2 (L - h), h being half the width of the points' box.  A quarter each
+    goes to the spectrum outside the grid of frequencies and to the smallest terms inside it.
     """
+    d = len(half)
     lengthscale = prior.lengthscale.expand(d)
     per_dimension = tolerance / (2 * _SAFETY_FACTOR * d)
-    boundary = 0.5 + prior.reach(per_dimension) * lengthscale / 2
+    boundary = half + prior.reach(per_dimension) * lengthscale / 2
     sizes = (prior.bandwidth(per_dimension / 2) / lengthscale * 2 * boundary / math.pi).ceil().clamp_min(1)
     if float(sizes.prod()) > _MAX_GRID:
         return None
@@ -182,9 +195,9 @@ def _hilbert(prior: Stationary, d: int, tolerance: float, limit: int) -> Hilbert
     grid = torch.cartesian_prod(*axes).reshape(-1, d)
     omega = grid * (math.pi / 2) / boundary
     density = prior.spectral_density(omega) / boundary.prod()
-    # the variance that each term contributes, averaged over the cube rather than the box around it
-    mirror = 1 - 2 * (grid % 2)
-    variance = density * ((1 - mirror * omega.sin() / omega) / 2).prod(-1)
+    # the variance that each term contributes, averaged over the points' box rather than that around it
+    mirror, angle = 1 - 2 * (grid % 2), 2 * half * omega
+    variance = density * ((1 - mirror * angle.sin() / angle) / 2).prod(-1)
     ordered, order = variance.sort(descending=True)
     dropped = ordered.flip(-1).cumsum(-1).flip(-1)  # variance lost without this term and all after it
     count = max(1, int((dropped > tolerance / (4 * _SAFETY_FACTOR) * prior.outputscale).sum()))

@@ -84,6 +84,8 @@ class Parameter(ABC):
     """Shown beside the value."""
     numeric: bool = False
     """Whether linear constraints may name it."""
+    changeable: ClassVar[tuple[str, ...]] = ()
+    """Fields that may change in a study that has begun; :meth:`change_to` says how."""
 
     def __init_subclass__(cls) -> None:
         """Register the kind."""
@@ -105,6 +107,10 @@ class Parameter(ABC):
     @abstractmethod
     def places(self, value: Value) -> list[float]:
         """The places of a value between 0 and 1; refuses what is not a value of this parameter."""
+
+    def extended_places(self, value: Value) -> list[float]:
+        """The places of a value that was allowed once; outside 0 to 1 if it is not in the range any more."""
+        return self.places(value)
 
     @abstractmethod
     def axis(self, count: int, cells: bool) -> Axis:
@@ -151,6 +157,26 @@ class Parameter(ABC):
     def changes(self, other: "Parameter") -> str:
         """What is different in the table of another parameter, in words; empty if nothing is."""
         return ""
+
+    def change_to(self, after: "Parameter") -> str:
+        """What changes in a study that goes on with another parameter, in words; "" if nothing does.
+
+        Refused if answers about this one would say nothing of the other.
+        """
+        before, now = self.to_dict(), after.to_dict()
+        for name in dict.fromkeys([*before, *now]):
+            if before.get(name) != now.get(name) and name not in self.changeable:
+                expected = f"stay as it was at the first question, {before.get(name, 'not given')}"
+                advice = "Answers about the one would say nothing of the other: begin another study."
+                raise Refused(name, expected, now.get(name, "not given"), advice)
+        if before == now:
+            return ""
+        units = [f" {self.unit}".rstrip() if self.unit != after.unit else "", f" {after.unit}".rstrip()]
+        return f"{self.range_text}{units[0]} becomes {after.range_text}{units[1]}"
+
+    def like(self, stored: "Parameter") -> "Parameter":
+        """The same parameter, with what nobody chose as it is in a stored study."""
+        return self
 
     @classmethod
     def in_folder(cls, settings: Setting, folder: Path) -> dict[str, Any]:

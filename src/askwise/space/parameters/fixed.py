@@ -15,6 +15,7 @@ class Fixed(Listed):
     value: Value
 
     kind = "fixed"
+    changeable = ()
 
     def __post_init__(self) -> None:
         """Refuse a value that is not text, a boolean or a finite number."""

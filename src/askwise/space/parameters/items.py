@@ -49,6 +49,7 @@ class Items(Parameter):
     context: bool = False
 
     kind = "items"
+    changeable = ("table",)
 
     def __post_init__(self) -> None:
         """Read the table, and keep the columns that are used."""
@@ -142,6 +143,37 @@ class Items(Parameter):
                 if other.row(one)[column] != value:
                     return f"{column} = {other.row(one)[column]!r} instead of {value!r} for {one!r}"
         return ""
+
+    def change_to(self, after: Parameter) -> str:
+        """Items may be added at the end of the table; those that are there keep their rows."""
+        if isinstance(after, Items) and after.columns == self.columns and not after._continues(self):
+            if after.ids[: len(self.ids)] != self.ids and set(self.ids) <= set(after.ids):
+                got = "new items among those that are there, or these in another order"
+            else:
+                got = self.changes(replace(after, table=after._first(len(self.ids))))
+            advice = "Put them back, and new items at the end of the table."
+            raise Refused("table", "keep the items that are there, as they are", got, advice)
+        if not super().change_to(after):
+            return ""
+        assert isinstance(after, Items)
+        added = after.ids[len(self.ids) :]
+        named = ", ".join(map(after.text, added[:3]))
+        return f"{len(added):,} more item{'s' * (len(added) > 1)}, {named}{', ...' if len(added) > 3 else ''}"
+
+    def like(self, stored: Parameter) -> "Items":
+        """With the scale of a stored pool, unless another was chosen: so coordinates do not move."""
+        if not isinstance(stored, Items) or not self._continues(stored) or self.scale == stored.scale:
+            return self
+        own = tuple((min(self.table[name]), max(self.table[name])) for name in self.features)
+        return replace(self, scale=stored.scale) if self.scale == own else self
+
+    def _continues(self, before: "Items") -> bool:
+        """Whether the table begins with all rows of another one."""
+        count = len(before.ids)
+        return self.table.keys() == before.table.keys() and self._first(count) == before.table
+
+    def _first(self, count: int) -> dict[str, Any]:
+        return {name: column[:count] for name, column in self.table.items()}
 
     @property
     def columns(self) -> tuple[str, ...]:

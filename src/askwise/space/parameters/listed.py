@@ -1,7 +1,7 @@
 """The base class of parameters with a list of values."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from askwise.errors import Refused, WrongType
 from askwise.space.parameters.base import FEW, Axis, Parameter, Value, is_same, plain
@@ -11,6 +11,7 @@ class Listed(Parameter):
     """One of several values; ``True`` and ``1`` are different values."""
 
     values: Sequence[Any]
+    changeable: ClassVar[tuple[str, ...]] = ("values", "unit")
 
     def __post_init__(self) -> None:
         """Refuse fewer than two values, duplicates, and other types than text, booleans and numbers."""
@@ -47,6 +48,15 @@ class Listed(Parameter):
             known = ", ".join(map(str, self.values))
             raise Refused("value", f"be one of {known}", repr(text), "Write it as listed.")
         return found[0]
+
+    def change_to(self, after: Parameter) -> str:
+        """Values may be added; those that are there stay, since there are answers about them."""
+        values = after.values if isinstance(after, Listed) else self.values
+        for value in self.values if self.changeable else ():
+            if not any(is_same(value, other) for other in values):
+                advice = "Answers about it would have no place in the model: keep it."
+                raise Refused("values", "keep those that are there", f"none that is {value!r}", advice)
+        return super().change_to(after)
 
     def _index(self, value: object) -> int:
         found = [index for index, known in enumerate(self.values) if is_same(value, known)]

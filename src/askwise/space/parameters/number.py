@@ -1,11 +1,12 @@
 """The base class of numeric parameters."""
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
 from askwise.errors import Refused, WrongType
-from askwise.space.parameters.base import FEW, Axis, Parameter, check_flags, plain, readable
+from askwise.space.parameters.base import FEW, Axis, Parameter, Value, check_flags, plain, readable
 
 _ALL = 41  # maximum number of values in a figure
 
@@ -21,6 +22,7 @@ class Number(Parameter):
     unit: str = ""
 
     numeric = True
+    changeable: ClassVar[tuple[str, ...]] = ("low", "high", "unit")
     whole: ClassVar[bool] = False
     """Whether only whole numbers are allowed."""
     largest: ClassVar[float]
@@ -68,6 +70,19 @@ class Number(Parameter):
             expected = f"be a {'whole ' * self.whole}number"
             advice = "Write it with a decimal point and without a unit."
             raise Refused("value", expected, repr(text), advice) from None
+
+    def extended_places(self, value: Value) -> list[float]:
+        """The place of a number, beyond 0 or 1 on the same scale if it is out of the range; on no grid."""
+        try:
+            return self.places(value)
+        except Refused:
+            number = plain("value", value)
+            if isinstance(number, str | bool):
+                raise
+        low, high, place = (
+            math.log(one) if self.log else float(one) for one in (self.low, self.high, number)
+        )
+        return [(place - low) / (high - low)]
 
     def _within(self, value: object) -> float | int:
         """The value as a plain number; refuses values outside the bounds."""

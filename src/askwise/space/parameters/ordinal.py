@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from askwise.space.parameters.base import Coordinate, Value, check_flags
+from askwise.errors import Refused
+from askwise.space.parameters.base import Coordinate, Parameter, Value, check_flags
 from askwise.space.parameters.listed import Listed
 
 
@@ -41,6 +42,16 @@ class Ordinal(Listed):
     def places(self, value: Value) -> list[float]:
         """The place of a value."""
         return [self.coordinates[0].placed(self._index(value))]
+
+    def change_to(self, after: Parameter) -> str:
+        """Values may be added anywhere in the order, which stays."""
+        said = super().change_to(after)
+        assert isinstance(after, Ordinal)
+        places = [after._index(value) for value in self.values]
+        if places != sorted(places):
+            got, advice = ", ".join(map(str, after.values)), "Put them back, and new ones in between."
+            raise Refused("values", f"stay in their order, {self.range_text}", got, advice)
+        return said
 
     @property
     def range_text(self) -> str:

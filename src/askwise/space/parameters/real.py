@@ -27,6 +27,7 @@ class Real(Number):
     step: float | int | None = None
 
     kind = "real"
+    changeable = (*Number.changeable, "step")
     largest = sys.float_info.max / 4
 
     def __post_init__(self) -> None:

@@ -54,9 +54,9 @@ class Answer(ABC):
     @classmethod
     def rows(cls, points: Tensor, answers: Sequence[Any], threshold: Threshold = "best") -> Data:
         """Rows for inference, of answers of one :attr:`shape` to questions about ``points`` [n, m, d]."""
-        from askwise.model import Data
+        from askwise.model import Extended
 
-        return cls._rows(Data, points, answers, threshold)
+        return cls._rows(Extended, points, answers, threshold)
 
     @staticmethod
     @abstractmethod

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from askwise.errors import Refused
+from askwise.errors import NotFound, Refused
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -27,7 +27,11 @@ def restored(cell: str) -> str:
 
 def text_of(file: Path) -> str:
     """The text of a file in UTF-8, or in UTF-16 with its mark."""
-    content = file.read_bytes()
+    try:
+        content = file.read_bytes()
+    except FileNotFoundError:
+        got, advice = f"{str(file)!r}, where there is none", "Create it, or give another path."
+        raise NotFound("file", "exist", got, advice) from None
     try:
         text = content.decode("utf-16" if content.startswith(_UTF_16) else "utf-8-sig")
     except UnicodeDecodeError as error:
