@@ -118,10 +118,17 @@ def candidates(model: Model) -> dict[str, tuple[torch.nn.Module, int]]:
     }
 
 
+SEARCHED = [
+    "max-value entropy",
+    "GIBBON",
+    pytest.param("knowledge gradient", marks=pytest.mark.slow),
+    "proximal",
+    "Thompson",
+]
+
+
 @pytest.mark.parametrize("kind", OURS)
-@pytest.mark.parametrize(
-    "which", ["max-value entropy", "GIBBON", "knowledge gradient", "proximal", "Thompson"]
-)
+@pytest.mark.parametrize("which", SEARCHED)
 def test_botorchs_search_improves_on_random_points(kind, which):
     with manual_seed(0):
         acquisition, q = candidates(OURS[kind]())[which]

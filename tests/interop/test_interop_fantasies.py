@@ -87,8 +87,11 @@ def test_the_kind_of_question_may_be_chosen_where_answers_are_of_both():
     assert model_of(both, feedback="binary").feedback == "binary"
     after = model_of(both, feedback="binary").fantasize(Z[:1], qmc(4))
     assert after.feedback == "binary"
+
+
+def test_another_kind_of_question_is_refused(unchecked):
     with pytest.raises(aw.Refused, match=r"^feedback must be 'binary' or 'duel'; got 'batch'\. "):
-        model_of(both, feedback="batch")
+        model_of(duels(), feedback="batch")
 
 
 # answers
