@@ -22,6 +22,8 @@ from askwise.model.likelihood import Likelihood
 from askwise.model.sites import InferenceProblem
 from askwise.numerics import cholesky
 
+_LEAST_PRECISION = 1e-200
+
 
 def given_answers(belief: Belief, answers: Data) -> Belief:
     """The posterior by EP once ``answers`` are known as well, as if inferred from all of them at once.
@@ -52,13 +54,13 @@ def _differentiable(found: Belief, data: Data) -> Belief:
     tau, nu = _moved_sites(likelihood, G, found.tau, found.nu)
     root, lower = _factorised(G, tau)
     X = torch.linalg.solve_triangular(lower, torch.diag_embed(root), upper=False)
-    dual = X.mT @ (X @ (nu / tau)[..., None])
+    dual = X.mT @ (X @ (nu / root.square())[..., None])
     return replace(found, data=data, alpha=data.rmatvec(dual)[..., 0], factor=data.rmatvec(X.mT))
 
 
 def _factorised(G: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     """The roots S of the precisions, and the Cholesky factor of I + S G S."""
-    root = tau.clamp_min(torch.finfo(tau.dtype).tiny).sqrt()
+    root = tau.clamp_min(_LEAST_PRECISION).sqrt()  # a site of none has no slope
     eye = torch.eye(G.shape[-1], dtype=G.dtype, device=G.device)
     return root, cholesky(eye + root[..., None] * G * root[..., None, :])[0]
 
@@ -72,10 +74,8 @@ def _moved_sites(
     cov = G - V.mT @ V
     mean, var = (cov @ nu[..., None])[..., 0], cov.diagonal(dim1=-2, dim2=-1)
     local = [part.detach().requires_grad_() for part in (mean, var, tau, nu)]
-    with torch.enable_grad():
-        sums = (
-            _matched(likelihood, *local).sum((0, -1)).unbind()
-        )  # the derivatives are those of each row alone
+    with torch.enable_grad():  # a row depends on its own moments alone, so the sum has the slopes of each
+        sums = _matched(likelihood, *local).sum((0, -1)).unbind()
     with torch.no_grad():
         n, C, m = tau.shape[-1], cov.detach(), mean.detach()
         blocks = []
