@@ -234,23 +234,12 @@ def test_it_has_nothing_to_fit_and_can_be_copied():
     torch.testing.assert_close(copy.deepcopy(model).posterior(x).mean, about.mean(x)[..., None])
 
 
-@pytest.mark.parametrize("noise", [True, torch.ones(1, 1)])
-def test_observation_noise_is_refused(noise):
-    with pytest.raises(ValueError, match=r"observation_noise must be False; got .*success_probability"):
-        BeliefModel(belief()).posterior(uniform(2, 2), observation_noise=noise)
-
-
 @pytest.mark.parametrize("indices", [[1], [0, 0], []])
 def test_outputs_other_than_f_are_refused(indices):
     model = BeliefModel(belief())
     for ask in (model.subset_output, lambda idcs: model.posterior(uniform(2, 2), output_indices=idcs)):
         with pytest.raises(ValueError, match=r"output indices must be \[0\]; got .*one output, f"):
             ask(indices)
-
-
-def test_conditioning_is_left_unimplemented():
-    with pytest.raises(NotImplementedError, match="condition_on_observations"):
-        BeliefModel(belief()).condition_on_observations(uniform(1, 2), torch.ones(1, 1))
 
 
 # the paper's rules

@@ -265,20 +265,73 @@ def test_a_trial_that_was_enqueued_outside_its_range_is_left_out():
     assert 0 <= study.trials[-1].params["x"] <= 1
 
 
-@pytest.mark.parametrize("value", [0.5, -1, 2, 1e-9])
-def test_values_other_than_0_and_1_are_refused_at_once_and_ever_after(value):
+@pytest.mark.parametrize("value", [0.5, -1.0, 1e-9, float("inf"), float("nan")])
+def test_one_odd_value_is_ignored_with_a_warning_and_the_study_goes_on(value):
+    study, plain = answered_study(), answered_study()
+
+    def odd(trial: optuna.Trial) -> float:
+        trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        return value
+
+    if value == value:  # Optuna itself lets a trial fail whose value is not a number
+        message = rf"^trial 5 is ignored: its value must be 0 or 1; got {value:g}$"
+        with pytest.warns(UserWarning, match=message):
+            study.optimize(odd, n_trials=1)
+    else:
+        study.optimize(odd, n_trials=1)
+    fail = optuna.trial.create_trial(state=TrialState.FAIL, params={}, distributions={})
+    plain.add_trial(fail)  # so that numbers agree
+    for one in (study, plain):
+        one.optimize(noisy_answers(7), n_trials=2)
+    assert settings(study)[6:] == settings(plain)[6:]
+    assert study.sampler.best(study) == plain.sampler.best(plain)
+
+
+@pytest.mark.filterwarnings("ignore:trial . is ignored")
+def test_an_objective_that_is_not_about_success_is_refused():
     study = binary_study(BinarySampler(seed=0))
-    message = rf"^objective of trial 0 must be 0 or 1; got .*{value}.*\. Return True or False from it"
-    with pytest.raises(ValueError, match=message):
-        study.optimize(lambda trial: trial.suggest_float("x", 0, 1) * 0 + value, n_trials=1)
-    with pytest.raises(ValueError, match=message):
-        study.ask({"x": FloatDistribution(0, 1)})
+    message = r"^objective must return 0 or 1; got 2.5, 3.5, 4.5, .. in 3 of 5 trials\. Return True or False"
+    values = iter([0, 2.5, 3.5, 1, 4.5, 1])
+
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_float("x", 0, 1)
+        return next(values)
+
+    with pytest.raises(aw.Refused, match=message):
+        study.optimize(objective, n_trials=6)
+    assert [trial.state for trial in study.trials[:5]] == [TrialState.COMPLETE] * 5
+    with pytest.raises(aw.Refused, match=message):
+        study.sampler.best(study)
 
 
-def test_several_objectives_are_refused():
-    study = optuna.create_study(directions=["maximize"] * 2, sampler=BinarySampler(seed=0))
+@pytest.mark.parametrize("made", [BinarySampler, PreferentialSampler])
+def test_several_objectives_are_refused(made):
+    study = optuna.create_study(directions=["maximize"] * 2, sampler=made(seed=0))
     with pytest.raises(ValueError, match=r"^study must have one objective; got 2\. "):
         study.ask()
+
+
+def test_a_study_of_the_other_kind_is_refused():
+    space = {"x": FloatDistribution(0, 1)}
+    plain, mixed_up = binary_study(PreferentialSampler(seed=0)), preferential(BinarySampler(seed=0))
+    message = r"^study must be preferential; got a plain one\. Create it with optuna_dashboard\.preferential"
+    for ask in (lambda: plain.ask(space), lambda: plain.sampler.best(plain)):
+        with pytest.raises(aw.Refused, match=message):
+            ask()
+    message = r"^study must have an objective that returns 0 or 1; got a preferential one\. "
+    for ask in (lambda: mixed_up.ask(space), lambda: mixed_up._study.sampler.best(mixed_up)):
+        with pytest.raises(aw.Refused, match=message):
+            ask()
+
+
+def test_a_new_seed_brings_other_trials():
+    space, first = {"x": FloatDistribution(0, 1)}, []
+    for reseeded in (False, True):
+        sampler = BinarySampler(seed=0)
+        if reseeded:
+            sampler.reseed_rng()
+        first.append(binary_study(sampler).ask(space).params)
+    assert first[0] != first[1]
 
 
 @pytest.mark.parametrize("made", [BinarySampler, PreferentialSampler])
@@ -296,11 +349,12 @@ def test_a_rule_of_the_other_kind_is_refused():
         PreferentialSampler("ucb_phi")
 
 
-@pytest.mark.parametrize("made", [BinarySampler, PreferentialSampler])
-def test_nothing_is_recommended_before_the_first_answer(made):
-    study = create_preferential(n_generate=2, sampler=made(seed=0))
-    with pytest.raises(ValueError, match=r"^study must have answers about parameters that vary; got none"):
-        study._study.sampler.best(study)
+def test_nothing_is_recommended_before_the_first_answer():
+    plain, preferences = binary_study(BinarySampler(seed=0)), preferential(PreferentialSampler(seed=0))
+    message = r"^study must have answers about parameters that vary; got none"
+    for study, sampler in ((plain, plain.sampler), (preferences, preferences._study.sampler)):
+        with pytest.raises(ValueError, match=message):
+            sampler.best(study)
 
 
 def test_a_fixed_kernel_is_taken_as_it_is():

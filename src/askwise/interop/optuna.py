@@ -12,6 +12,7 @@ import functools
 import json
 import secrets
 import threading
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
 
 
 _PROPOSED = "askwise:proposed"  # the setting of a trial, before Optuna stores its parameters one by one
+_IS_PREFERENTIAL = "preference:is_preferential"  # Optuna-dashboard's mark on a study
+_TOO_MANY_ODD = 3  # values other than 0 and 1, if there are fewer of these
 _ONE_AT_A_TIME = threading.Lock()  # each thread must see what the others have proposed
 _WEIGHTS = (1.0, 8.0, 64.0)  # answers that a running trial counts as: raised until the next one differs
 _SAME = 1e-3
@@ -103,13 +106,30 @@ class _Chart:
 class _Sampler(BaseSampler):
     """What both samplers share: from the trials of a study to answers, and back."""
 
+    _preferential: bool
+    """Whether studies must be preferential, or else must not."""
+    _other_kind: tuple[str, str, str]
+    """What a study must be, what one of the other kind is, and what to do about it."""
+
     def __init__(
         self, feedback: str, rule: str | Rule, seed: int | None, kernel: Kernel | str, initial: int
     ) -> None:
         self._seed = secrets.randbits(32) if seed is None else seed
-        self._settings = (feedback, rule, None, self._seed, kernel, initial)
+        self._before_seed, self._after_seed = (feedback, rule, None), (kernel, initial)
         named = kernel if isinstance(kernel, str) else "matern52"  # the dimension is checked later
-        _plan(Space(any=Real(0, 1)), (feedback, rule, None, self._seed, named, initial))
+        _plan(Space(any=Real(0, 1)), (*self._before_seed, self._seed, named, initial))
+
+    @property
+    def _settings(self) -> tuple[Any, ...]:
+        return (*self._before_seed, self._seed, *self._after_seed)
+
+    def reseed_rng(self) -> None:
+        """Take another seed; Optuna asks for that when jobs run in parallel."""
+        self._seed = secrets.randbits(32)
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Refuse a study of another kind."""
+        self._check(study)
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial | None = None
@@ -122,6 +142,7 @@ class _Sampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """The parameters of the next trial; none while trials are drawn at random."""
+        self._check(study)
         if not search_space:
             return {}
         chart = _Chart(search_space)
@@ -136,6 +157,7 @@ class _Sampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """A parameter drawn at random, by Optuna's own sampler."""
+        self._check(study)
         source = generator("askwise optuna", self._seed, trial.number, param_name)
         drawn = RandomSampler(seed=source.initial_seed() % 2**32)
         return drawn.sample_independent(study, trial, param_name, param_distribution)
@@ -146,6 +168,7 @@ class _Sampler(BaseSampler):
         Its parameters are those that all finished trials have in common and that can vary.
         """
         inner: Study = getattr(study, "_study", study)
+        self._check(inner)
         chart = _Chart(self.infer_relative_search_space(inner))
         answers = self._answers(inner, chart) if chart.distributions else ()
         if not answers:
@@ -154,6 +177,13 @@ class _Sampler(BaseSampler):
             model = _model(chart.space, self._settings)
             advised = best(model.belief(answers), model.plan, chart.space.domain())
         return replace(advised, params=chart.params(advised.params))
+
+    def _check(self, study: Study) -> None:
+        """Refuse a study of several objectives, or of the other kind."""
+        if len(study.directions) != 1:
+            raise Refused("study", "have one objective", len(study.directions), "Return a single value.")
+        if (_IS_PREFERENTIAL in study._storage.get_study_system_attrs(study._study_id)) != self._preferential:
+            raise Refused("study", *self._other_kind)
 
     @abstractmethod
     def _answers(self, study: Study, chart: _Chart) -> tuple[Answered, ...]:
@@ -168,8 +198,10 @@ class BinarySampler(_Sampler):
     """A sampler for objectives that return 0 or 1, False or True; the direction says which is wanted.
 
     Trials are drawn at random until there are ``initial`` of them and both outcomes have occurred.  Failed
-    and pruned trials do not count; running ones are not tried again.  ``study.best_trial`` is any trial that
-    succeeded; ``sampler.best(study)`` is the setting most likely to succeed.
+    and pruned trials do not count; running ones are not tried again.  A trial with another value is ignored,
+    with a warning; an objective that returns such values most of the time is refused.
+    ``study.best_trial`` is any trial that succeeded; ``sampler.best(study)`` is the setting most likely to
+    succeed.
 
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -178,6 +210,13 @@ class BinarySampler(_Sampler):
     >>> 5 < study.sampler.best(study).params["x"] < 9
     True
     """
+
+    _preferential = False
+    _other_kind = (
+        "have an objective that returns 0 or 1",
+        "a preferential one",
+        "Use PreferentialSampler, or optuna.create_study.",
+    )
 
     def __init__(
         self,
@@ -189,22 +228,23 @@ class BinarySampler(_Sampler):
         """``kernel``: fixed, or the name of one whose parameters are learned from the answers."""
         super().__init__("binary", rule, seed, kernel, initial)
 
-    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Refuse a study of several objectives."""
-        if len(study.directions) != 1:
-            raise Refused("study", "have one objective", len(study.directions), "Return a single 0 or 1.")
-
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        """Refuse a value other than 0 and 1."""
-        if state == TrialState.COMPLETE:
-            _checked_value(trial, values)
+        """Warn of a value other than 0 and 1, which is ignored."""
+        if state == TrialState.COMPLETE and values is not None and values[0] not in (0, 1):
+            message = f"trial {trial.number} is ignored: its value must be 0 or 1; got {values[0]:g}"
+            warnings.warn(message, UserWarning, stacklevel=2)
 
     def _answers(self, study: Study, chart: _Chart) -> tuple[Answered, ...]:
         wanted = int(study.direction == StudyDirection.MAXIMIZE)
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        outcomes = [(chart.setting(trial), _checked_value(trial, trial.values)) for trial in done]
+        odd = [trial.value for trial in done if trial.value not in (0, 1)]
+        if len(odd) >= max(_TOO_MANY_ODD, len(done) - len(odd) + 1):
+            got = f"{', '.join(f'{value:g}' for value in odd[:3])}, .. in {len(odd)} of {len(done)} trials"
+            advice = "Return True or False from it, or use another sampler."
+            raise Refused("objective", "return 0 or 1", got, advice)
+        outcomes = [(chart.setting(trial), trial.value) for trial in done if trial.value in (0, 1)]
         known = [(setting, value == wanted) for setting, value in outcomes if setting is not None]
         return tuple(Answered((setting,), YesNo(success)) for setting, success in known)
 
@@ -227,6 +267,13 @@ class PreferentialSampler(_Sampler):
     ``study.best_trials`` are the trials that are unbeaten, perhaps by luck; ``sampler.best(study)`` is the
     setting that the model recommends after all duels.
     """
+
+    _preferential = True
+    _other_kind = (
+        "be preferential",
+        "a plain one",
+        "Create it with optuna_dashboard.preferential.create_study, or use BinarySampler.",
+    )
 
     def __init__(
         self,
@@ -326,13 +373,6 @@ def _running(study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
     """The other unfinished trials."""
     others = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
     return [other for other in others if other.number != trial.number]
-
-
-def _checked_value(trial: FrozenTrial, values: Sequence[float] | None) -> int:
-    if values is None or len(values) != 1 or values[0] not in (0, 1):
-        advice = "Return True or False from it, and start a new study: this one keeps the value."
-        raise Refused(f"objective of trial {trial.number}", "be 0 or 1", values, advice)
-    return int(values[0])
 
 
 def _axis(kind: Any) -> tuple[Real | Integer | Choice, Any, Any, Any]:

@@ -9,6 +9,7 @@ from askwise.model import features as features
 from askwise.model import paths as paths
 from askwise.model import uncertainty as uncertainty
 from askwise.model.belief import Belief as Belief
+from askwise.model.conditioning import given_answers as given_answers
 from askwise.model.data import Data as Data
 from askwise.model.data import Extended as Extended
 from askwise.model.data import Threshold as Threshold
@@ -46,5 +47,6 @@ from askwise.model.observer import Observer as Observer
 from askwise.model.pending import away_from_pending as away_from_pending
 from askwise.model.predictive import Formula as Formula
 from askwise.model.predictive import Score as Score
+from askwise.model.predictive import noise_variance as noise_variance
 from askwise.model.uncertainty import Decomposition as Decomposition
 from askwise.model.uncertainty import decompose as decompose

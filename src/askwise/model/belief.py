@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from askwise.model.data import Data
+from askwise.model.data import Data, in_lanes
 from askwise.model.kernels import Covariance
 from askwise.model.predictive import Predictive, noise_variance
 from askwise.numerics import success_probability
@@ -103,6 +103,19 @@ class Belief:
         about = None if self.about is None else self.about.select(lanes)
         chosen = self._made(self.prior.select(lanes), self.data.select(lanes), tensors, about)
         return chosen if self.slopes is None else replace(chosen, slopes=self.slopes[lanes])
+
+    def in_lanes(self, lanes: torch.Size) -> "Belief":
+        """The same belief in lanes that its own broadcast to, counted in one dimension."""
+        tensors = [in_lanes(tensor, self.data.lanes, lanes) for tensor in self._tensors()]
+        prior, own = self.prior, self.prior.lanes
+        if own:
+            prior = prior.select(in_lanes(torch.arange(own.numel(), device=self.alpha.device), own, lanes))
+        return self._made(prior, self.data.in_lanes(lanes), tensors, None)
+
+    def unflattened(self, lanes: torch.Size, prior: Covariance) -> "Belief":
+        """The same belief with its one dimension of lanes as several; ``prior``: with those of its own."""
+        data = Data(*(part.unflatten(0, lanes) for part in self.data._parts()))
+        return self._made(prior, data, [tensor.unflatten(0, lanes) for tensor in self._tensors()], None)
 
     def _tensors(self) -> list[Tensor]:
         others = ("prior", "data", "about", "slopes")

@@ -232,6 +232,10 @@ class Data:
 
     def __add__(self, other: "Data") -> "Data":
         """These answers, then those of ``other``; of margins, guess rates and shares the larger."""
+        return self.appended(other)._deduplicated()
+
+    def appended(self, other: "Data") -> "Data":
+        """As the sum, but equal points stay separate, and gradients flow through the points."""
         if self.points.shape[-1] != other.points.shape[-1] or self.lanes != other.lanes:
             lanes = f"{tuple(self.lanes)} and {tuple(other.lanes)} lanes"
             got = f"{lanes}, d = {self.points.shape[-1]} and {other.points.shape[-1]}"
@@ -243,7 +247,11 @@ class Data:
         both = {name: (getattr(self, name), getattr(shifted, name)) for name in _NAMES}
         merged = {name: torch.cat(pair, -1) for name, pair in both.items() if name not in _OF_LANE}
         merged |= {name: torch.maximum(*both[name]) for name in _OF_LANE}
-        return Data(points=torch.cat([self.points, other.points], -2), **merged)._deduplicated()
+        return Data(points=torch.cat([self.points, other.points], -2), **merged)
+
+    def in_lanes(self, lanes: torch.Size) -> "Data":
+        """The same data in lanes that these broadcast to, counted in one dimension."""
+        return Data(*(in_lanes(part, self.lanes, lanes) for part in self._parts()))
 
     def with_margin(self, margin: float | int | Tensor) -> "Data":
         """The same outcomes with another margin: a number, or one per lane."""
@@ -392,6 +400,12 @@ _OF_LANE = ("margin", "guess", "share")
 def with_rater_column(points: Float[Tensor, "*b m d"], rater: int) -> Float[Tensor, "*b m e"]:
     """Points with one more coordinate that says who was asked, so that points of two people differ."""
     return torch.cat([points, torch.full_like(points[..., :1], rater / _RATERS)], -1)
+
+
+def in_lanes(values: Tensor, given: torch.Size, lanes: torch.Size) -> Tensor:
+    """Values of the ``given`` lanes, in lanes that these broadcast to, counted in one dimension."""
+    rest = values.shape[len(given) :]
+    return values.expand(*lanes, *rest).reshape(lanes.numel(), *rest)
 
 
 def _arange(count: int, like: Tensor) -> Tensor:

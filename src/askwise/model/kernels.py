@@ -100,6 +100,10 @@ class _GPyTorchCovariance:
 
     kernel: Kernel
 
+    @property
+    def lanes(self) -> torch.Size:
+        return self.kernel.batch_shape
+
     def cross(self, x: Tensor, y: Tensor) -> Tensor:
         # GPyTorch adds jitter to the covariance of points with themselves where a sum has a low-rank part;
         # with one extra point the two sets differ
