@@ -1,4 +1,4 @@
-"""Commands that ask and take answers: ask, tell, run."""
+"""Commands that ask, take answers and take them back: ask, tell, run, undo, expire."""
 
 from typing import Annotated
 
@@ -170,3 +170,50 @@ def run(  # noqa: PLR0913 - one for each option
         print_json(done)
     if done["interrupted"]:
         raise typer.Exit(130)
+
+
+@main.command()
+def undo(
+    count: Annotated[int, typer.Argument(min=1, metavar="[N]", help="How many.", show_default="1")] = 1,
+    participant: Participant = None,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Take back the last N answers and skips.
+
+    Of everybody, or of --participant.  Their questions are asked again, in their order;
+    the record keeps what was answered.
+    """
+    from askwise.cli.conversation import undone_sentence
+    from askwise.cli.screen import counted
+    from askwise.cli.session import opened
+    from askwise.study.answers import UNGIVEN
+
+    with opened(study, writes=True) as session:
+        taken = session.study.undo(count, UNGIVEN if participant is None else participant)
+        sentence, left = undone_sentence(session.study, taken), session.study.count()
+    document = {"undone": [question.id for question in taken], "answers": left}
+    show(as_json, document, f"{sentence} {counted(left, 'answer')} left.")
+
+
+@main.command()
+def expire(
+    number: Annotated[int | None, typer.Argument(metavar="[ID]", help="The number of the question.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All open questions.")] = False,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Give up waiting for an answer: the question is asked again, of whoever comes next."""
+    from askwise.cli.conversation import open_question
+    from askwise.cli.screen import counted
+    from askwise.cli.session import opened
+
+    if every and number is not None:
+        raise Refused("--all", "be used without a number", number, "Leave one of them out.")
+    with opened(study, writes=True) as session:
+        waiting = [entry.id for entry in session.study.history() if entry.status == "open"]
+        numbers = waiting if every else [open_question(session.study) if number is None else number]
+        for each in numbers:
+            session.study.expire(each)
+    sentence = f"{counted(len(numbers), 'question')} expired{': ' * bool(numbers)}"
+    show(as_json, {"expired": numbers}, f"{sentence}{', '.join(map(str, numbers))}.")

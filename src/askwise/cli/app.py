@@ -98,6 +98,7 @@ main = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Find the best setting of something that nobody can measure, by asking questions about it.",
     epilog="Start with `askwise init`, verify with `askwise check`, then `askwise run`.",
 )

@@ -1,5 +1,6 @@
 """Answers typed at a terminal: a single one, or one after another."""
 
+import functools
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from askwise.cli.session import Session
 from askwise.errors import Conflict, NotFound, Refused, printable
 from askwise.study import Answer, Question, Study, labels
 from askwise.study.answers import Pairs
+from askwise.study.answers.base import listed
 
 _ID_DIGITS = 18  # more are no question of any study, and thousands are no number to Python
 _SHORT = {"t": "tie", "s": "skip", "u": "undo", "q": "quit"}
@@ -96,6 +98,22 @@ def open_question(study: Study) -> int:
     return waiting[0]
 
 
+def undone_sentence(study: Study, questions: Sequence[Question]) -> str:
+    """Which replies were taken back, and what becomes of their questions."""
+    dropped = [one.id for one in questions if study.entry(one).status == "voided"]
+    again = [one.id for one in questions if one.id not in dropped]
+    told = [f"Took back {_replies(again)}, to be asked again."] if again else []
+    if dropped:
+        told.append(f"Took out {_replies(dropped)}, recorded from elsewhere.")
+    return " ".join(told)
+
+
+def _replies(questions: Sequence[int]) -> str:
+    several = len(questions) > 1
+    numbers = listed(map(str, questions))
+    return f"the {'replies' if several else 'reply'} to question{'s' * several} {numbers}"
+
+
 def unnamed(study: Study, participant: str | None) -> str:
     """A note for those who forget to say who answers, where that matters."""
     if participant is not None or not study.plan.people.differ:
@@ -137,16 +155,16 @@ def interviewed(interview: Interview, talk: Callable[[], None], intro: str = "")
     study, out = interview.session.study, interview.console
     before, interrupted, differ = interview.count, False, study.plan.people.differ
     if interview.enough:
-        expected = f"be more than the {before} answers that {'there are' if differ else 'the study has'}"
-        advice = f"It counts all answers of the {'participant' if differ else 'study'}."
-        raise Refused("--answers", expected, interview.target, advice)
-    for line in (intro, unnamed(study, interview.participant)):
-        if line:
-            out.print(Text(line, style="dim"))
-    try:
-        talk()
-    except KeyboardInterrupt:
-        interrupted = True
+        whose = " of this participant" if differ else ""
+        out.print(f"Done: there are {counted(before, 'answer')}{whose}, and {interview.target} were wanted.")
+    else:
+        for line in (intro, unnamed(study, interview.participant)):
+            if line:
+                out.print(Text(line, style="dim"))
+        try:
+            talk()
+        except KeyboardInterrupt:
+            interrupted = True
     count = interview.count
     if interrupted:
         kept = counted(count, "answer")
@@ -182,8 +200,6 @@ def conversation(interview: Interview, presenter: Presenter | None = None) -> Do
 class _Person:
     interview: Interview
     presenter: Presenter | None = None
-    last: Question | None = None
-    """The question answered last, while its answer can still be undone."""
 
     @property
     def keys(self) -> str:
@@ -213,31 +229,24 @@ class _Person:
         began = time.monotonic()
         reply = self._reply(question)
         if reply == "undo":
-            return self._undone()
+            self._undo()
+            return True
         if not isinstance(reply, Telling):
             return False
         seconds = round(time.monotonic() - began, 3)
-        record = lambda: reply.record(study, question.id, seconds=seconds)  # noqa: E731
-        if record_unless_answered(self.interview, question, record):
-            self.last = question
+        record = functools.partial(reply.record, study, question.id, seconds=seconds)
+        record_unless_answered(self.interview, question, record)
         return True
 
-    def _undone(self) -> bool:
-        """Undo the last answer and ask for another; False if the person quits."""
-        study, out, question = self.interview.session.study, self.interview.console, self.last
-        if question is None:
-            out.print("There is nothing to undo: no answer has been given since the start.")
-            return True
-        study.void(question, "undone in the terminal")
-        self.last = None
-        out.print("The last answer is undone. Answer again, or type s to leave it out.")
-        self._show(question)
-        while (reply := self._reply(question)) == "undo":
-            pass
-        if isinstance(reply, Telling) and reply.answer is not None:
-            study.amend(question, reply.answer, reason="undone in the terminal")
-            self.last = question
-        return isinstance(reply, Telling)
+    def _undo(self) -> None:
+        """Take back the last reply of this participant; its question is asked next."""
+        study, out = self.interview.session.study, self.interview.console
+        try:
+            (question,) = study.undo(1, self.interview.participant)
+        except Refused:
+            out.print("There is nothing to undo.")
+            return
+        out.print(undone_sentence(study, [question]))
 
     def _show(self, question: Question) -> None:
         out, session = self.interview.console, self.interview.session

@@ -14,9 +14,11 @@ from itertools import count, groupby
 from pathlib import Path
 from typing import Any
 
-from askwise.cli.cells import defused, restored, text_of
+from askwise.cli.cells import defused, text_of
 from askwise.cli.session import Session, read_value
+from askwise.cli.sheets import Sheet
 from askwise.errors import Refused
+from askwise.space import Parameter, Real
 from askwise.storage import open_record
 from askwise.study import Answer, Study, labels
 from askwise.study.answers.base import KINDS
@@ -140,24 +142,17 @@ Questions = tuple[list[tuple[str, Any]], Read]
 
 
 def _csv_questions(file: Path, text: str, study: Study) -> Questions:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header, *lines = [(reader.line_num, line) for line in reader if any(cell.strip() for cell in line)]
-    except (csv.Error, ValueError) as error:
-        got = f"{file} ({error})"
-        raise Refused("file", "be CSV with a header", got, "Run `askwise export` for an example.") from None
-    columns = [restored(cell.strip()) for cell in header[1]]
-    twice = [name for name in columns if columns.count(name) > 1]
-    if twice:
-        raise Refused("columns", "have different names", f"{twice[0]!r} twice", "Rename one.")
-    rows: list[tuple[str, Cells]] = []
-    for number, cells in lines:
-        if len(cells) != len(columns):
-            advice = "Put quotes around a cell with a comma in it."
-            raise Refused(f"row {number}", f"have {len(columns)} cells, like the header", len(cells), advice)
-        rows.append(
-            (f"row {number}", dict(zip(columns, (restored(cell.strip()) for cell in cells), strict=True)))
-        )
+    sheet, ends = Sheet.of(file, text), _ends(study)
+    if set(_BEFORE + _AFTER) <= set(sheet.columns):
+        ends = [""]
+    else:
+        sheet = sheet.renamed(_spellings(sheet.columns, study))
+    known: dict[str, Parameter] = {
+        f"{name}{end}": p for name, p in study.space.parameters.items() for end in ends
+    }
+    known["seconds"] = Real(0, 1)
+    sheet = sheet.with_decimal_points(known)
+    columns, rows = sheet.columns, [(f"row {line}", cells) for line, cells in sheet.rows]
     if set(_BEFORE + _AFTER) <= set(columns):
         return _grouped(rows, columns, study), _exported_question
     _check_simple(columns, study)
@@ -176,6 +171,15 @@ def _setting(cells: Cells, study: Study, end: str = "") -> dict[str, Any]:
 def _ends(study: Study) -> list[str]:
     """Suffixes of columns: ``gain, answer`` for yes/no, ``gain_a, gain_b, answer`` for more."""
     return [""] if study.size == 1 else [f"_{label.lower()}" for label in labels(study.size)]
+
+
+def _spellings(columns: Sequence[str], study: Study) -> dict[str, str]:
+    """Columns whose option is a capital letter, such as ``gain_A``, as they are spelled here."""
+    known = {f"{name}{end}" for name in study.space.parameters for end in _ends(study)}
+    pairs = [
+        (f"{name}{end.upper()}", f"{name}{end}") for name in study.space.parameters for end in _ends(study)
+    ]
+    return {other: name for other, name in pairs if other in columns and other not in known}
 
 
 def _check_simple(columns: Sequence[str], study: Study) -> None:

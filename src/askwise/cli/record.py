@@ -1,4 +1,4 @@
-"""Commands about the record: replay, export, import, backup, salvage."""
+"""Commands about the record: history, replay, export, import, backup, salvage."""
 
 import sys
 from dataclasses import asdict
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from askwise.cli.app import DEFAULT_FILE, AsJson, New, StudyFile, main, print_json, show
+from askwise.cli.app import DEFAULT_FILE, AsJson, New, Participant, StudyFile, main, print_json, show
 from askwise.errors import Refused, printable
 
 Format = StrEnum("Format", ["csv", "json"])
@@ -18,6 +18,32 @@ _IMPORTED = (
     "A file from `askwise export`, or a CSV with a row for each question: columns for the parameters and "
     "`answer` (yes/no), or gain_a, gain_b, ... and `answer` (A, B, ...)."
 )
+
+
+@main.command()
+def history(
+    last: Annotated[
+        int | None, typer.Option("--last", "-n", min=1, metavar="N", help="Only the last N questions.")
+    ] = None,
+    participant: Participant = None,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Show the questions and what was answered, newest last."""
+    from askwise.cli.listing import history_table, question_json
+    from askwise.cli.screen import console
+    from askwise.cli.session import opened
+
+    with opened(study) as session:
+        found, space = session.study.history(), session.study.space
+    if participant is not None:
+        found = [entry for entry in found if entry.participant == participant]
+    shown = found if last is None else found[-last:]
+    if as_json:
+        print_json({"questions": [question_json(entry) for entry in shown], "all": len(found)})
+        return
+    whose = "" if participant is None else f" of {participant}"
+    console().print(history_table(shown, space) if shown else f"No questions{whose} yet.")
 
 
 @main.command()

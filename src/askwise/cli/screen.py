@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from askwise.cli import people
-from askwise.cli.session import Session
+from askwise.cli.session import Case, Session
 from askwise.errors import printable
 from askwise.space import Space, readable
 from askwise.study import (
@@ -166,36 +166,56 @@ def _print_raters(out: Console, study: Study, found: Raters) -> None:
         out.print(sentence)
 
 
-def print_statuses(out: Console, session: Session, found: Mapping[str | None, Status]) -> None:
-    """Show how far each of several people has come, in a row."""
+def print_statuses(out: Console, session: Session, found: Sequence[tuple[Case, Status]]) -> None:
+    """Show how far each of several people has come, and each context, in a row."""
+    study = session.study
     out.print(f"{session.config.name}: {session.config.question}\n")
-    rows = [(name_of(who), its.answers, its.short_hint) for who, its in found.items()]
-    out.print(table(["", "answers", "hint"], rows, right=[1]))
-    out.print("\n`askwise status --participant NAME` says why, and more.")
+    heads = _heads(study, [case for case, _ in found])
+    rows = [(*_cells(case, study, heads), case.answers(study), its.short_hint) for case, its in found]
+    out.print(table([*heads, "answers", "hint"], rows, right=[len(heads)]))
+    out.print(f"\n`askwise status {' '.join(_options(heads))}` says why, and more.")
+
+
+def _heads(study: Study, cases: Sequence[Case]) -> list[str]:
+    """The columns that tell cases apart: a nameless one of people, and those of contexts."""
+    several = len({case.participant for case in cases}) > 1
+    return [*[""] * several, *(study.space.contexts if cases[0].context else ())]
+
+
+def _cells(case: Case, study: Study, heads: Sequence[str]) -> list[str]:
+    context, parameters = case.context or {}, study.space.parameters
+    return [parameters[head].text(context[head]) if head else name_of(case.participant) for head in heads]
+
+
+def _options(heads: Sequence[str]) -> list[str]:
+    """How to ask for one of the rows."""
+    return [f"--context {head}=VALUE" if head else "--participant NAME" for head in heads]
 
 
 def print_bests(
-    out: Console, session: Session, found: Mapping[str | None, Best], has_reference: bool
+    out: Console, session: Session, found: Sequence[tuple[Case, Best]], has_reference: bool
 ) -> None:
-    """Show the recommended setting of each of several people, in a row."""
-    study, counts, space = session.study, session.study.answers_by_participant(), session.config.space
+    """Show the recommended setting of each of several people, and in each context, in a row."""
+    study, heads = session.study, _heads(session.study, [case for case, _ in found])
+    chosen = {name: p for name, p in session.config.space.parameters.items() if name not in heads}
     out.print("Recommended setting for each:\n")
     chance, meaning = study.plan.kind.column(has_reference)
     rows = [
         (
-            name_of(who),
-            counts[who],
-            *(parameter.text(its.params[name]) for name, parameter in space.parameters.items()),
+            *_cells(case, study, heads),
+            case.answers(study),
+            *(parameter.text(its.params[name]) for name, parameter in chosen.items()),
             f"{its.probability:.0%}",
         )
-        for who, its in found.items()
+        for case, its in found
     ]
-    columns = ["", "answers", *space.parameters, chance]
-    out.print(table(columns, rows, right=range(1, len(columns))))
+    columns = [*heads, "answers", *chosen, chance]
+    out.print(table(columns, rows, right=range(len(heads), len(columns))))
     out.print(f"\n{meaning}")
-    for who in found:
+    for who in dict.fromkeys(case.participant for case, _ in found):
         if flagged := [check.detail for check in study.checks(who) if check.flagged]:
-            out.print(f"\n{name_of(who)}: {' '.join([*flagged, UNTRUSTED])}", style="bold")
+            whose = f"{name_of(who)}: " if "" in heads else ""
+            out.print(f"\n{whose}{' '.join([*flagged, UNTRUSTED])}", style="bold")
 
 
 def print_simulation(wanted: Simulation, results: Sequence[Checkpoint]) -> None:

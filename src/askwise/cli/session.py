@@ -11,7 +11,7 @@ import torch
 from askwise.errors import Refused
 from askwise.space import Parameter, Space, Value
 from askwise.storage import StudyNotFound, check_address, names, open_record, shown
-from askwise.study import Config, Study, load
+from askwise.study import Config, Entry, Study, load
 
 _OPEN = ("rule", "size", "initial")  # settings that a file may leave to the defaults
 
@@ -151,6 +151,41 @@ def read_participant(name: str | None, study: Study) -> str | None:
         names = ", ".join(repr(one) for one in known if one is not None) or "nobody with a name"
         raise Refused("--participant", f"have answered ({names})", repr(name), "Correct the name.")
     return name
+
+
+@dataclass(frozen=True)
+class Case:
+    """Whose result is shown, and in which context."""
+
+    participant: str | None
+    context: dict[str, Any] | None = None
+
+    def answers(self, study: Study) -> int:
+        """How many answers were given in this case."""
+        answered = [entry for entry in study.history() if entry.status == "answered"]
+        if study.plan.people.participants == "separate":
+            answered = [entry for entry in answered if entry.participant == study.whose(self.participant)]
+        return sum(self.context in (None, _context_of(entry, study.space)) for entry in answered)
+
+
+def each_case(study: Study, participant: str | None, context: dict[str, Any] | None) -> list[Case]:
+    """The cases that have a result each, if none of them is named; empty if there is one result.
+
+    Everybody, in a study of separate people, and each context in which there are answers, the last ones last.
+    """
+    people, contexts = each_person(study, participant), [context]
+    if study.space.contexts and context is None:
+        answered = [entry for entry in study.history() if entry.status == "answered"]
+        seen = [_context_of(entry, study.space) for entry in answered]
+        contexts = [one for number, one in enumerate(seen) if one not in seen[:number]]
+    elif not people:
+        return []
+    return [Case(who, one) for who in people or [participant] for one in contexts]
+
+
+def _context_of(entry: Entry, space: Space) -> dict[str, Any]:
+    """The values of the context parameters, also of answers that were recorded from elsewhere."""
+    return {name: entry.options[0][name] for name in space.contexts}
 
 
 def each_person(study: Study, participant: str | None) -> list[str | None]:

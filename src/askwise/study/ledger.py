@@ -74,8 +74,10 @@ class Ledger:
         """
         while True:
             try:
-                if wanted(self.state.entries[question]):
-                    if self.add(kind, question, body):
+                entry = self.state.entries[question]
+                if wanted(entry):
+                    written, what = entry.written(kind, body)
+                    if self.add(written, question, what):
                         return
                 elif not self.catch_up():
                     return

@@ -9,11 +9,11 @@ from typing import Any, Literal, get_args
 from askwise.errors import Conflict, Refused
 from askwise.space import Setting
 from askwise.storage import Event
-from askwise.study.answers import Answer
+from askwise.study.answers import UNGIVEN, Answer
 
 EntryStatus = Literal["open", "expired", "answered", "skipped", "voided"]
 _STATUS: dict[str, EntryStatus] = {status: status for status in get_args(EntryStatus)}
-_STATUS |= {"asked": "open", "again": "open", "amended": "answered"}
+_STATUS |= {"asked": "open", "again": "open", "undone": "open", "amended": "answered"}
 """What a question is after an event of each kind."""
 _BEFORE: dict[str, tuple[tuple[EntryStatus, ...], str, str]] = {
     "answered": (("open", "expired"), "be open to be answered", "Use amend to change an answer."),
@@ -60,6 +60,8 @@ class Entry:
     """Response time, if known."""
     reason: str | None = None
     """Why it was skipped, amended or voided, if somebody said so."""
+    undone: bool = False
+    """Whether an answer or a skip was taken back, so that the record has one already."""
 
     @property
     def members(self) -> list[Setting]:
@@ -76,6 +78,12 @@ class Entry:
             has = f"{self.status}: {answered.to_json()}" if answered else self.status
             raise Conflict(f"question {self.id}", expected, f"one that is {has}", advice)
         return True
+
+    def written(self, kind: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The kind and body by which an event is recorded: a second answer or skip amends the first."""
+        if not self.undone or kind not in ("answered", "skipped"):
+            return kind, body
+        return "amended", {"answer": None, **body}
 
     @functools.cached_property
     def answered(self) -> Answered:
@@ -95,6 +103,8 @@ class State:
     """Versions of the programs that wrote, by the first event that each wrote."""
     keys: dict[str, int] = field(default_factory=dict)
     """Questions that were recorded with a key, by which they are recorded once."""
+    given: dict[int, int] = field(default_factory=dict)
+    """Number of the event by which a question got its last answer or skip."""
 
     @classmethod
     def after(cls, events: Iterable[Event]) -> "State":
@@ -111,6 +121,8 @@ class State:
             raise Refused("event", f"be number {self.last + 1}", event.number, advice)
         self.entries[event.question] = _changed(self.entries.get(event.question), event)
         self.last = event.number
+        if "answer" in event.body or event.kind == "skipped":
+            self.given[event.question] = event.number
         if "program" in event.body:
             self.programs[event.number] = event.body["program"]
         if "key" in event.body:
@@ -137,6 +149,12 @@ class State:
         theirs = [entry for _, entry in sorted(self.entries.items()) if entry.participant == participant]
         return State({number: replace(entry, id=number) for number, entry in enumerate(theirs)}, self.last)
 
+    def replies(self, participant: str | None = UNGIVEN) -> list[Entry]:
+        """Questions that are answered or skipped, by anybody or by this participant, last reply last."""
+        replied = [*self.having("answered"), *self.having("skipped")]
+        theirs = [entry for entry in replied if participant in (UNGIVEN, entry.participant)]
+        return sorted(theirs, key=lambda entry: self.given[entry.id])
+
     def having(self, status: EntryStatus) -> list[Entry]:
         """Questions of this status, by number."""
         return [entry for _, entry in sorted(self.entries.items()) if entry.status == status]
@@ -157,10 +175,14 @@ def _changed(entry: Entry | None, event: Event) -> Entry:
         raise Refused("event", "be about a question that was asked", "one that was not", advice)
     told = ("participant", "seconds", "reason")
     changes: dict[str, Any] = {name: body[name] for name in told if name in body}
-    if kind == "again":
+    if kind in ("again", "undone"):
         changes["asked"] = event.at
-    if "answer" in body:
+    if kind == "undone":
+        changes |= {"answer": None, "seconds": None, "reason": None, "undone": True}
+    if body.get("answer") is not None:
         return replace(entry, status="answered", answer=Answer.from_json(body["answer"]), **changes)
+    if "answer" in body:  # skipped, after an answer was taken back
+        return replace(entry, status="skipped", **changes)
     return replace(entry, status=_STATUS[kind], **changes)
 
 

@@ -215,6 +215,28 @@ class Study:
         """Take a question and its answer out of the model; both stay in the record."""
         self._change("voided", question, {"reason": validation.checked_reason(reason)})
 
+    def undo(self, n: int = 1, participant: str | None = UNGIVEN) -> list[Question]:
+        """Take back the last ``n`` answers and skips; returns their questions, which are asked again.
+
+        They are open again and asked first, in their order.  What was recorded from elsewhere is taken out,
+        as by :meth:`void`, since nobody asked it here.  All stays in the record.  ``participant``: of this
+        person, None of the one without a name; by default of whoever answered last.
+        """
+        validation.checked_count("n", n)
+        if participant is not UNGIVEN:
+            validation.check_participant(participant)
+        with self._lock:
+            while True:
+                self._ledger.catch_up()
+                replies = self._ledger.state.replies(participant)
+                if n > len(replies):
+                    whose = "" if participant is UNGIVEN else f" of {participant or 'the one without a name'}"
+                    expected = f"be at most {len(replies)}, the number of answers and skips{whose}"
+                    raise Refused("n", expected, n, "Take back fewer." if replies else "Ask first.")
+                taken = sorted(replies[-n:], key=lambda entry: entry.id)
+                if self._ledger.add_all([_undoing(entry) for entry in taken]):
+                    return [Question.of(entry, self.space) for entry in taken]
+
     def expire(self, question: Question | int) -> None:
         """Give up waiting for an answer, so that the question may be asked again."""
         self._change("expired", question, {})
@@ -603,6 +625,13 @@ class Study:
         coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
         people, who = self.plan.people, entry.participant
         self._prefetch.expect(Situation.of(state, entry.context, people, who) for state in coming)
+
+
+def _undoing(entry: Entry) -> Draft:
+    """The event by which a reply is taken back; nobody asks again what was recorded from elsewhere."""
+    if entry.seen is None:
+        return Draft("voided", entry.id, {"reason": "undone"})
+    return Draft("undone", entry.id, {})
 
 
 def _settings(plan: Plan, storage: str | None) -> dict[str, Any]:
