@@ -32,6 +32,7 @@ HOUSE = re.compile(r"^[^;\n]+ must [^;\n]+; got [^\n]+\. [^\n]+$")
 COMMANDS = [
     *("init", "check", "doctor", "ask", "tell", "run", "undo", "expire", "status", "best", "plot"),
     *("simulate", "predict", "compare", "history", "replay", "export", "import", "backup", "salvage"),
+    "shell",
 ]
 NOISE = "[space.noise]\ntype = 'choice'\nvalues = ['quiet', 'loud']\ncontext = true\n"
 SPACE = """
@@ -318,7 +319,7 @@ def test_ask_shows_the_options_side_by_side_in_their_units():
 
 def test_participants_and_contexts_have_their_own_questions():
     written(space=SPACE + NOISE)
-    for command in ("ask", "run", "best", "status", "simulate", "plot"):
+    for command in ("ask", "run", "simulate", "plot"):
         line = refused(command)
         assert line == "askwise: context must set noise; got no noise. Add --context noise=..."
     assert "--context must be NAME=VALUE, each of noise once at most; got 'gain=3'" in refused(
@@ -1099,7 +1100,7 @@ EXPORTED = "question,option,gain,cutoff,mode,status,outcome,participant,seconds,
         (EXPORTED + "0,A,1,200,soft,answered,yes,,soon,x\n", "seconds must be a number; got 'soon'"),
         ("gain,cutoff,mode,answer\nmuch;more,200,soft,yes\n", "gain must be a number; got 'much;more'"),
         ("gain,cutoff,mode,answer\n" + "x" * 100_000 + ",200,soft,yes\n", "... (100,002 characters)"),
-        ("gain;cutoff;mode;answer\n1;200;soft;yes\n", "columns must be"),
+        ("gain|cutoff|mode|answer\n1|200|soft|yes\n", "columns must be"),
     ],
     ids=["deep", "digits", "seconds", "semicolon", "long", "delimiter"],
 )  # fmt: skip

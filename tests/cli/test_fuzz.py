@@ -38,6 +38,7 @@ values = ["soft", "-hard", "=1+1"]
 """
 COMMANDS = [
     *("ask", "tell", "tell", "tell", "run", "status", "best", "replay", "export", "import", "check", "init"),
+    *("undo", "expire", "history", "predict", "compare", "shell"),
     *("bench list", "nothing", "--version", "--import"),
 ]
 OPTIONS = [

@@ -43,6 +43,7 @@ def ask(
     A question that is still open is shown again.
     """
     from askwise.cli.conversation import unnamed
+    from askwise.cli.documents import asked_json
     from askwise.cli.screen import console, question_table
     from askwise.cli.session import opened, read_context
     from askwise.study import labels
@@ -52,9 +53,7 @@ def ask(
         question = session.study.ask(participant, given)
     names = labels(len(question.options))
     if as_json:
-        head = {"id": question.id, "question": session.config.question, "feedback": session.study.feedback}
-        whose = {"participant": question.participant, "context": question.context}
-        print_json({**head, "labels": names, "options": question.options, **whose})
+        print_json(asked_json(session, question))
         return
     out = console()
     out.print(f"Question {question.id}: {session.config.question}\n")
@@ -86,6 +85,7 @@ def tell(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Record an answer."""
     from askwise.cli.conversation import Telling, open_question, split_words
+    from askwise.cli.documents import told_json
     from askwise.cli.screen import counted
     from askwise.cli.session import opened
 
@@ -94,12 +94,9 @@ def tell(  # noqa: PLR0913 - one for each option
         reply = Telling.of(session.study, text, pairs, index)
         chosen = open_question(session.study) if number is None else number
         reply.record(session.study, chosen, amend, reason, seconds)
-        entry, count = session.study.entry(chosen), session.study.count()
-    answer = entry.answer and entry.answer.to_json()
-    said = reply.read_back
-    document = {"id": chosen, "status": entry.status, "answer": answer, "words": said, "answers": count}
-    done = f"recorded: {said}" if said else f"is {entry.status}"
-    show(as_json, document, f"Question {chosen} {done}. {counted(count, 'answer')} so far.")
+        document = told_json(session, chosen, reply.read_back)
+    done = f"recorded: {reply.read_back}" if reply.read_back else f"is {document['status']}"
+    show(as_json, document, f"Question {chosen} {done}. {counted(document['answers'], 'answer')} so far.")
 
 
 @main.command()

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from rich.table import Table
 
@@ -90,8 +89,3 @@ def _percent(share: float, ends: tuple[float, float]) -> str:
 def _number(value: float, ends: tuple[float, float]) -> str:
     shown = [readable(float(f"{one:.3g}")) for one in (value, *ends)]
     return f"{shown[0]} ({shown[1]} to {shown[2]})"
-
-
-def question_json(entry: Entry) -> dict[str, Any]:
-    """A question and what became of it, as JSON."""
-    return {**vars(entry), "answer": entry.answer and entry.answer.to_json()}

@@ -30,7 +30,8 @@ def history(
     as_json: AsJson = False,
 ) -> None:
     """Show the questions and what was answered, newest last."""
-    from askwise.cli.listing import history_table, question_json
+    from askwise.cli.documents import entry_json
+    from askwise.cli.listing import history_table
     from askwise.cli.screen import console
     from askwise.cli.session import opened
 
@@ -40,7 +41,7 @@ def history(
         found = [entry for entry in found if entry.participant == participant]
     shown = found if last is None else found[-last:]
     if as_json:
-        print_json({"questions": [question_json(entry) for entry in shown], "all": len(found)})
+        print_json({"questions": [entry_json(entry) for entry in shown], "all": len(found)})
         return
     whose = "" if participant is None else f" of {participant}"
     console().print(history_table(shown, space) if shown else f"No questions{whose} yet.")
