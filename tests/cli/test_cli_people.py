@@ -11,7 +11,7 @@ from test_cli import document, folder, recorded, refused, told, written  # noqa:
 
 import askwise as aw
 from askwise.cli.people import number, percent, sentences
-from askwise.cli.screen import _print_raters
+from askwise.cli.reports import _print_raters
 from askwise.storage import open_record
 from askwise.study import Estimate, Rater, Raters, load
 

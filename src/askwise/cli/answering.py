@@ -84,13 +84,13 @@ def tell(  # noqa: PLR0913 - one for each option
     as_json: AsJson = False,
 ) -> None:
     """Record an answer."""
-    from askwise.cli.conversation import Telling, open_question, split_words
+    from askwise.cli.app import counted
     from askwise.cli.documents import told_json
-    from askwise.cli.screen import counted
     from askwise.cli.session import opened
+    from askwise.cli.telling import Telling, open_question, split_words
 
     number, text = split_words(words or [], pairs is not None)
-    with opened(study, writes=True) as session:
+    with opened(study, writes=True, model=False) as session:
         reply = Telling.of(session.study, text, pairs, index)
         chosen = open_question(session.study) if number is None else number
         reply.record(session.study, chosen, amend, reason, seconds)
@@ -181,12 +181,12 @@ def undo(
     Of everybody, or of --participant.  Their questions are asked again, in their order;
     the record keeps what was answered.
     """
-    from askwise.cli.conversation import undone_sentence
-    from askwise.cli.screen import counted
+    from askwise.cli.app import counted
     from askwise.cli.session import opened
+    from askwise.cli.telling import undone_sentence
     from askwise.study.answers import UNGIVEN
 
-    with opened(study, writes=True) as session:
+    with opened(study, writes=True, model=False) as session:
         taken = session.study.undo(count, UNGIVEN if participant is None else participant)
         sentence, left = undone_sentence(session.study, taken), session.study.count()
     document = {"undone": [question.id for question in taken], "answers": left}
@@ -201,13 +201,13 @@ def expire(
     as_json: AsJson = False,
 ) -> None:
     """Give up waiting for an answer: the question is asked again, of whoever comes next."""
-    from askwise.cli.conversation import open_question
-    from askwise.cli.screen import counted
+    from askwise.cli.app import counted
     from askwise.cli.session import opened
+    from askwise.cli.telling import open_question
 
     if every and number is not None:
         raise Refused("--all", "be used without a number", number, "Leave one of them out.")
-    with opened(study, writes=True) as session:
+    with opened(study, writes=True, model=False) as session:
         waiting = [entry.id for entry in session.study.history() if entry.status == "open"]
         numbers = waiting if every else [open_question(session.study) if number is None else number]
         for each in numbers:

@@ -138,3 +138,8 @@ def show(as_json: bool, document: object, sentence: str) -> None:
         print_json(document)
     else:
         typer.echo(printable(sentence))
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: 1 answer, 2 answers."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

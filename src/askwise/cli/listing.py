@@ -2,12 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from askwise.cli.screen import name_of, table
 from askwise.space import Space, readable
-from askwise.study import Comparison, Entry, Prediction, Study, labels
+from askwise.study import Entry, Study, labels
+
+if TYPE_CHECKING:
+    from askwise.study import Comparison, Prediction
+else:  # which need torch, as a list of questions does not
+    Comparison = Prediction = Any
 
 
 def history_table(entries: Sequence[Entry], space: Space) -> Table:

@@ -35,7 +35,7 @@ def history(
     from askwise.cli.screen import console
     from askwise.cli.session import opened
 
-    with opened(study) as session:
+    with opened(study, model=False) as session:
         found, space = session.study.history(), session.study.space
     if participant is not None:
         found = [entry for entry in found if entry.participant == participant]
@@ -54,7 +54,8 @@ def replay(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     Each is derived again from the events before it; other versions of the libraries
     may change the last digits.
     """
-    from askwise.cli.screen import console, other_programs, progress, question_table
+    from askwise.cli.reports import other_programs
+    from askwise.cli.screen import console, progress, question_table
     from askwise.cli.session import opened
 
     with opened(study) as session:
@@ -97,14 +98,14 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write every question and answer, in natural units."""
+    from askwise.cli.app import counted
     from askwise.cli.files import csv_text, json_text
-    from askwise.cli.screen import counted
     from askwise.cli.session import opened
     from askwise.storage import overwritable
 
     if as_json and out is None:
         form = Format.json
-    with opened(study) as session:
+    with opened(study, model=False) as session:
         text = csv_text(session.study) if form is Format.csv else json_text(session)
         questions = len(session.study.history())
     if out is None:
@@ -130,8 +131,8 @@ def import_(
     All of them, or none if one is invalid; a file that was imported before is not
     imported again, so a command that was interrupted may simply be repeated.
     """
+    from askwise.cli.app import counted
     from askwise.cli.files import check_new, import_key, read_rows
-    from askwise.cli.screen import counted
     from askwise.cli.session import opened
 
     with opened(study) as session:  # so that nothing is created if the file is wrong
@@ -167,7 +168,7 @@ def backup(
     """
     from askwise.cli.session import opened
 
-    with opened(study) as session:
+    with opened(study, model=False) as session:
         if not session.recorded:
             raise Refused("study", "have a record to copy", "none yet", "Ask a question first.")
         session.study.backup(file)
@@ -185,7 +186,7 @@ def salvage(
     as_json: AsJson = False,
 ) -> None:
     """Write what is intact of a damaged record to a new file."""
-    from askwise.cli.screen import counted
+    from askwise.cli.app import counted
     from askwise.storage.copies import salvage as save
 
     target = file.with_name(f"{file.name}.salvaged") if out is None else out

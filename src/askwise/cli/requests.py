@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from askwise.cli.app import message_of
-from askwise.cli.conversation import open_question
 from askwise.cli.documents import asked_json, entry_json, told_json
 from askwise.cli.session import Session
+from askwise.cli.telling import open_question
 from askwise.errors import Refused
 from askwise.study import Answer, labels
 from askwise.study.answers import UNGIVEN

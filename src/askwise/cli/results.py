@@ -29,7 +29,8 @@ def status(
     shows one.
     """
     from askwise.cli.people import raters_of
-    from askwise.cli.screen import console, print_status, print_statuses
+    from askwise.cli.reports import print_status, print_statuses
+    from askwise.cli.screen import console
     from askwise.cli.session import Case, each_case, opened, read_context, read_participant
 
     with opened(study) as session:
@@ -80,7 +81,8 @@ def best(
     study of a population it is the setting for all; --participant shows one person's.
     Each context with answers has a row; --context shows one.
     """
-    from askwise.cli.screen import console, print_best, print_bests
+    from askwise.cli.reports import print_best, print_bests
+    from askwise.cli.screen import console
     from askwise.cli.session import Case, each_case, opened, read_context, read_participant, read_setting
 
     with opened(study) as session:
@@ -160,7 +162,8 @@ def simulate(
     This takes about a minute.  Each user has a utility of their own, drawn from the
     prior of the study, and answers with noise, as people do.  Nothing is recorded.
     """
-    from askwise.cli.screen import print_simulation, progress
+    from askwise.cli.reports import print_simulation
+    from askwise.cli.screen import progress
     from askwise.cli.session import opened, read_context
     from askwise.study import Simulation, simulated
 

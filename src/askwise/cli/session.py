@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from askwise.errors import Refused
 from askwise.space import Parameter, Space, Value
 from askwise.storage import StudyNotFound, check_address, names, open_record, shown
@@ -28,18 +26,23 @@ class Session:
 
 @contextmanager
 def opened(
-    file: Path, *, writes: bool = False, new: bool = False, prefetch: bool = False
+    file: Path, *, writes: bool = False, new: bool = False, prefetch: bool = False, model: bool = True
 ) -> Iterator[Session]:
     """The study of this file; its record is created only by a command that writes to it.
 
-    ``new``: also beside other studies, where a name that is not there may be a mistake.
+    ``new``: also beside other studies, where a name that is not there may be a mistake.  ``model``: whether
+    anything is computed; a command that only reads or writes the record need not wait for torch.
     """
-    torch.set_num_threads(1)  # more are slower here, and the last bits would depend on the machine
-    config = read_config(file)
+    if model:
+        import torch
+
+        torch.set_num_threads(1)  # more are slower here, and the last bits would depend on the machine
+    config = read_config(file, known=True)
+    if (stored := stored_settings(config)) is None or not _is_as(config, stored):
+        config = read_config(file)
     if writes and config.storage is None:
         advice = 'Add storage = "study.db" to [study].'
         raise Refused("storage", f"be given in {file} to record anything", "none", advice)
-    stored = stored_settings(config)
     if stored is None:
         place = config.storage if writes else None
         if place is not None and not new:
@@ -52,10 +55,13 @@ def opened(
         yield Session(config, study, recorded=stored is not None or writes)
 
 
-def read_config(file: Path) -> Config:
-    """The configuration in a file; a relative path of the record is relative to the folder of the file."""
+def read_config(file: Path, known: bool = False) -> Config:
+    """The configuration in a file; a relative path of the record is relative to the folder of the file.
+
+    ``known``: it is recorded as the file says, see :func:`askwise.study.load`.
+    """
     try:
-        config = load(file)
+        config = load(file, known=known)
     except Refused as error:
         if not error.place:  # it names the file itself
             raise
@@ -92,9 +98,7 @@ def _check_first(storage: str, name: str) -> None:
 
 def _check_unchanged(file: Path, config: Config, stored: dict[str, Any]) -> None:
     """Refuse a file that was changed after the first question: its answers would mean something else."""
-    # settings that the file leaves out keep their recorded values, even if the defaults have changed since
-    left_open = {name: stored[name] for name in _OPEN if getattr(config, name) is None}
-    before, now = _listed(stored), _listed(config.plan(**left_open).written_like(stored))
+    before, now = _listed(stored), _listed(_settings(config, stored))
     for name in {**now, **before}:
         value: Any = now.get(name)
         old: Any = before.get(name)
@@ -109,6 +113,28 @@ def _check_unchanged(file: Path, config: Config, stored: dict[str, Any]) -> None
             was, got = "", f"a change, {' and '.join(parts)}"
         advice = "Change it back, or give the study another name to start over."
         raise Refused(name, f"stay as {were} at the first question{was}", got, advice, str(file))
+
+
+def _is_as(config: Config, stored: dict[str, Any]) -> bool:
+    """Whether the file says what the record says; not so if it cannot be understood."""
+    try:
+        return _listed(_settings(config, stored)) == _listed(stored)
+    except Refused:
+        return False
+
+
+def _settings(config: Config, stored: dict[str, Any]) -> dict[str, Any]:
+    """The settings in a file, as they would be recorded.
+
+    Those that it leaves out keep their recorded values, even if the defaults have changed since.  Rule and
+    kernel are not read again if they are as recorded.
+    """
+    left_open = {name: stored[name] for name in _OPEN if getattr(config, name) is None}
+    given = {"rule": config.rule or stored["rule"], "kernel": config.kernel}
+    same = {name: stored[name] for name, text in given.items() if text == stored[name]}
+    usual = {"rule": None, "kernel": Config.kernel}
+    plan = config.plan(**left_open | {name: usual[name] for name in same}, enough=False)
+    return plan.written_like(stored) | same
 
 
 def _spelled(value: Any) -> str:

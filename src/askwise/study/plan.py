@@ -1,20 +1,27 @@
 """The settings of a study: checked once, stored as JSON, never changed."""
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from gpytorch.kernels import Kernel
-
-from askwise import model, plugins
+from askwise import plugins
 from askwise.errors import NotFound, Refused, WrongType
-from askwise.rules import Rule, parse
 from askwise.space import Items, Space
 from askwise.study.feedback import Feedback, feedback_of
 from askwise.study.people import SHARED, People
 
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+    from askwise.model import Data
+    from askwise.rules import Rule
+else:  # only rules and kernels need torch, which takes seconds to import
+    Data = Kernel = Rule = Any
+
+_KERNEL = "matern52"
+_BUILT_IN = ("se", "matern32", "matern52")  # kernels that need not be looked up, nor torch be imported
 _MOST_REPEATS = 0.5  # a repeated question must have been asked before
 _NEW: dict[str, object] = {"lapses": "learned", "threshold": "best"}  # what new studies assume of people
 
@@ -26,7 +33,8 @@ class Plan:
     space: Space
     feedback: str
     """``binary``, ``duel`` or ``batch``."""
-    rule: Rule
+    spelled_rule: Rule | str
+    """The rule; or its spelling, if it is one of ours that was checked before and nobody has used it yet."""
     size: int
     seed: int
     kernel: Kernel | str
@@ -42,11 +50,11 @@ class Plan:
     """Settings of new studies that nobody asked for; a study that was begun without them goes on so."""
 
     @classmethod
-    def checked(cls, *settings: object, **named: object) -> "Plan":
-        """A plan of a new study with the settings of :meth:`read`, whose space has enough settings."""
+    def checked(cls, *settings: object, enough: bool = True, **named: object) -> "Plan":
+        """A plan of a new study with the settings of :meth:`read`, whose space has ``enough`` settings."""
         new = {name: value for name, value in _NEW.items() if named.get(name) is None}
         plan = replace(cls.read(*settings, **(named | new)), implied=frozenset(new))
-        if plan.space.contexts and plan.space.constraints:
+        if not enough or (plan.space.contexts and plan.space.constraints):
             return plan  # how many settings there are depends on the context
         plan.check_enough(None)
         return plan
@@ -59,7 +67,7 @@ class Plan:
         rule: object = None,
         size: object = None,
         seed: object = 0,
-        kernel: object = "matern52",
+        kernel: object = _KERNEL,
         initial: object = None,
         expires: object = None,
         repeats: object = 0.0,
@@ -74,7 +82,7 @@ class Plan:
         return cls(
             space,
             str(feedback),
-            _checked_rule(kind.rule if rule is None else rule, kind),
+            _checked_rule(rule, kind),
             kind.check_size(size),
             _whole("seed", seed, lowest=None),
             _checked_kernel(kernel, space.d),
@@ -83,6 +91,13 @@ class Plan:
             _checked_share(repeats),
             People.read(kind.compares, **people),
         )
+
+    @functools.cached_property
+    def rule(self) -> Rule:
+        """The rule that chooses questions."""
+        from askwise.rules import parse
+
+        return parse(self.spelled_rule) if isinstance(self.spelled_rule, str) else self.spelled_rule
 
     @property
     def kind(self) -> Feedback:
@@ -104,13 +119,13 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON, which :meth:`from_dict` reads back."""
-        homes = plugins.home_of(type(self.rule), *map(type, self.space.parameters.values()))
-        if isinstance(self.kernel, str):
-            homes = sorted({*homes, *model.kernel_home(self.kernel)})
+        own = [] if isinstance(self.spelled_rule, str) else [type(self.spelled_rule)]
+        homes = plugins.home_of(*own, *map(type, self.space.parameters.values()))
+        homes = sorted({*homes, *_kernel_home(self.kernel)})
         written = {
             "space": self.space.to_dict(),
             "feedback": self.feedback,
-            "rule": str(self.rule),
+            "rule": str(self.spelled_rule),
             "size": self.size,
             "seed": self.seed,
             "kernel": self.kernel if isinstance(self.kernel, str) else _spelled(self.kernel),
@@ -132,11 +147,17 @@ class Plan:
         given = dict(settings)
         homes = given.pop("imports", [])
         if isinstance(given["kernel"], Mapping):
+            from askwise.model import kernel
+
             spelled = given["kernel"]
-            given["kernel"] = model.kernel(spelled["name"], spelled["lengthscale"], spelled["outputscale"])
+            given["kernel"] = kernel(spelled["name"], spelled["lengthscale"], spelled["outputscale"])
         try:
             # not refused for want of settings: it may have been begun before that was checked
-            return cls.read(Space.from_dict(given.pop("space")), **given)
+            space = Space.from_dict(given.pop("space"))
+            if homes or not isinstance(given["kernel"], str):
+                return cls.read(space, **given)
+            checked = cls.read(space, **(given | {"rule": None, "kernel": _KERNEL}))
+            return replace(checked, spelled_rule=given["rule"], kernel=given["kernel"])
         except NotFound as error:
             if not homes:
                 raise
@@ -146,6 +167,8 @@ class Plan:
 
     def expected_kernel(self) -> Kernel:
         """The kernel that is expected for this space, with priors on its parameters."""
+        from askwise import model
+
         assert isinstance(self.kernel, str)
         owners = [self.space.parameters[name] for name in self.space.owners]
         chosen = {id(parameter): parameter.dimensions for parameter in owners}
@@ -154,12 +177,20 @@ class Plan:
         return model.expected_kernel(self.kernel, lengths)
 
 
-def no_answers(d: int) -> model.Data:
+def no_answers(d: int) -> Data:
     """The data of a study in which nothing has been answered yet."""
-    return model.Data.binary(torch.empty(0, d, dtype=torch.float64), torch.empty(0))
+    import torch
+
+    from askwise.model import Data
+
+    return Data.binary(torch.empty(0, d, dtype=torch.float64), torch.empty(0))
 
 
-def _checked_rule(rule: object, kind: Feedback) -> Rule:
+def _checked_rule(rule: object, kind: Feedback) -> Rule | str:
+    if rule is None or (isinstance(rule, str) and rule == kind.rule):
+        return kind.rule
+    from askwise.rules import Rule, parse
+
     if not isinstance(rule, str | Rule):
         raise WrongType("rule", "be a Rule or its spelling", repr(rule), "Write rule='muc', say.")
     chosen = parse(rule) if isinstance(rule, str) else rule
@@ -171,6 +202,12 @@ def _checked_rule(rule: object, kind: Feedback) -> Rule:
 
 
 def _checked_kernel(given: object, d: int) -> Kernel | str:
+    if isinstance(given, str) and given in _BUILT_IN:
+        return given
+    from gpytorch.kernels import Kernel
+
+    from askwise import model
+
     if not isinstance(given, str | Kernel):
         raise WrongType("kernel", "be a GPyTorch kernel or a name", repr(given), "Write 'matern52', say.")
     if isinstance(given, str):
@@ -178,6 +215,15 @@ def _checked_kernel(given: object, d: int) -> Kernel | str:
     else:
         model.infer(no_answers(d), given)
     return given
+
+
+def _kernel_home(given: Kernel | str) -> list[str]:
+    """The module that registered a kernel family; empty if it is built in."""
+    if not isinstance(given, str) or given in _BUILT_IN:
+        return []
+    from askwise.model import kernel_home
+
+    return kernel_home(given)
 
 
 def _whole(name: str, value: object, lowest: int | None) -> int:
@@ -206,6 +252,8 @@ def _checked_share(value: Any) -> float:
 
 def _spelled(given: Kernel) -> dict[str, Any]:
     """One of the three built-in kernels, as JSON."""
+    from askwise import model
+
     prior = model.covariance(given)
     if not isinstance(prior, model.Stationary) or given.batch_shape:
         expected = "be a name or a kernel made by askwise.kernel, to be stored"

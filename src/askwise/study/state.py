@@ -100,7 +100,7 @@ class State:
     last: int = 0
     """Number of the last event."""
     programs: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """Versions of the programs that wrote, by the first event that each wrote."""
+    """Versions of the programs that asked, by the first event that says so."""
     keys: dict[str, int] = field(default_factory=dict)
     """Questions that were recorded with a key, by which they are recorded once."""
     given: dict[int, int] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class State:
 
     @property
     def program(self) -> dict[str, Any] | None:
-        """Versions of the last program that wrote, if it said so."""
+        """Versions of the last program that asked, if it said so."""
         return self.programs[max(self.programs)] if self.programs else None
 
     def program_of(self, event: int) -> dict[str, Any] | None:

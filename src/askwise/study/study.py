@@ -8,33 +8,36 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
-
-import torch
-from gpytorch.kernels import Kernel
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from askwise.errors import Conflict, NotFound, Refused
-from askwise.model import Belief, Data
-from askwise.rules import Rule
 from askwise.space import Items, Setting, Space
 from askwise.storage import Draft, backup, open_record
 from askwise.study import validation
 from askwise.study.answers import UNGIVEN, Answer, Tie, whole
-from askwise.study.checks import Check, checks
 from askwise.study.ledger import Ledger
-from askwise.study.model import Model
 from askwise.study.people import SHARED
 from askwise.study.plan import Plan
-from askwise.study.predictions import Comparison, Prediction, comparison, importance, predictions
 from askwise.study.prefetch import Prefetch
 from askwise.study.question import Question, Status
-from askwise.study.questions import Replayed, Situation, next_question, replayed
-from askwise.study.raters import Estimate, Raters
-from askwise.study.recommendation import Best, best, hint, outlook
-from askwise.study.shelf import Shelf
 from askwise.study.state import Answered, Entry, EntryStatus, State, as_text
 from askwise.study.views import as_html, dataframe
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+    from torch import Tensor
+
+    from askwise.model import Belief, Data
+    from askwise.rules import Rule
+    from askwise.study.checks import Check
+    from askwise.study.model import Model
+    from askwise.study.predictions import Comparison, Prediction
+    from askwise.study.questions import Replayed, Situation
+    from askwise.study.raters import Estimate, Raters
+    from askwise.study.recommendation import Best
+else:  # who only reads or writes the record needs no model, and no torch, which takes seconds to import
+    Kernel = Tensor = Belief = Data = Rule = Check = Model = Any
+    Comparison = Prediction = Replayed = Situation = Estimate = Raters = Best = Any
 
 Given = bool | int | Answer | None
 """An answer as it is given; None is "can't decide"."""
@@ -92,7 +95,13 @@ class Study:
         prefetch: bool = False,
     ) -> None:
         """Start, or go on with what is stored."""
-        people = {"participants": participants, "aim": aim, "lapses": lapses, "guess": guess, "noise": noise}
+        people: dict[str, Any] = {
+            "participants": participants,
+            "aim": aim,
+            "lapses": lapses,
+            "guess": guess,
+            "noise": noise,
+        }
         plan = Plan.checked(space, feedback, rule, size, seed, kernel, initial, expires, repeats, **people)
         self._begin(plan, storage, name, prefetch)
 
@@ -128,14 +137,37 @@ class Study:
             raise Refused(first, expected, repr(given.get(first)), advice)
         # always from what is stored: a study that goes on has nothing else
         self.plan = plan if plan is not None and not settings else Plan.from_dict(record.settings)
-        self.space, self.feedback, self.rule = self.plan.space, self.plan.feedback, self.plan.rule
+        self.space, self.feedback = self.plan.space, self.plan.feedback
         self.size, self.seed, self.name = self.plan.size, self.plan.seed, name
-        shelf = Shelf(self.plan) if hasattr(record, "turn") else None  # others may share it
-        self.model, self._ledger = Model(self.plan, shelf), Ledger(record)
-        self._lock = threading.RLock()
-        compute = functools.partial(next_question, self.model)
-        self._prefetch = Prefetch(compute) if prefetch else None
-        self._options = compute if self._prefetch is None else self._prefetch.get
+        self._ledger, self._lock = Ledger(record), threading.RLock()
+        self._prefetch = Prefetch(functools.partial(_next_question, self.model)) if prefetch else None
+        self._options = self._chosen if self._prefetch is None else self._prefetch.get
+
+    @property
+    def rule(self) -> Rule:
+        """The rule that chooses questions."""
+        return self.plan.rule
+
+    @functools.cached_property
+    def model(self) -> Model:
+        """The posterior given answers; made when it is first needed."""
+        from askwise.study.model import Model
+        from askwise.study.shelf import Shelf
+
+        shared = hasattr(self._ledger.record, "turn")  # by others, perhaps
+        return Model(self.plan, Shelf(self.plan) if shared else None)
+
+    def _chosen(self, situation: Situation) -> tuple[list[dict[str, Any]], list[int]]:
+        return _next_question(self.model, situation)
+
+    def _situation(
+        self, context: Setting | None, participant: str | None, state: State | None = None
+    ) -> Situation:
+        """All that the next question depends on, now or in another state."""
+        from askwise.study.questions import Situation
+
+        known = self._ledger.state if state is None else state
+        return Situation.of(known, context, self.plan.people, participant)
 
     def ask(
         self,
@@ -303,6 +335,8 @@ class Study:
 
         ``participant``: for whom, where people differ; of a population study, by default for all.
         """
+        from askwise.study.recommendation import best
+
         given = validation.checked_context(self.space, context)
         rival = None if reference is None else validation.checked_reference(self.space, reference, given)
         return best(self.belief(participant), self.plan, self.space.domain(given), rival)
@@ -312,6 +346,8 @@ class Study:
 
         ``participant``: of whom, where people differ.
         """
+        from askwise.study.recommendation import hint, outlook
+
         given = validation.checked_context(self.space, context)
         with self._lock:
             self._ledger.catch_up()
@@ -320,7 +356,7 @@ class Study:
         if self.plan.people.participants == "separate":
             state = state.of_participant(participant)
         counts = {status: state.count(status) for status in ("skipped", "voided", "open", "expired")}
-        situation = Situation.of(state, given, self.plan.people, participant)
+        situation = self._situation(given, participant, state)
         answers, belief, look = situation.answers, self._belief(situation.answers, participant), None
         if belief is not None:
             query, (_, prior) = self.model.points(self._options(situation)[0]), self.model.prepared(answers)
@@ -350,6 +386,8 @@ class Study:
         (coin flips explain the answers better), ``repeats`` (the same question gets another answer) and
         ``speed`` (answers come faster than anybody can choose).
         """
+        from askwise.study.checks import checks
+
         with self._lock:
             self._ledger.catch_up()
             state = self._ledger.state
@@ -363,6 +401,8 @@ class Study:
         return self._checks(answered, self._belief(tuple(entry.answered for entry in answered)))
 
     def _checks(self, answered: Sequence[Entry], belief: Belief | None) -> list[Check]:
+        from askwise.study.checks import checks
+
         several = len({entry.participant for entry in answered}) > 1 and not self.plan.people.differ
         answers = tuple(entry.answered for entry in answered)
         by_rater = self.model.by_rater(answers) if several and belief is not None else None
@@ -378,7 +418,7 @@ class Study:
         with self._lock:
             self._ledger.catch_up()
             participant = self.whose(participant)
-            answers = Situation.of(self._ledger.state, None, self.plan.people, participant).answers
+            answers = self._situation(None, participant).answers
         return self.model.belief(answers, participant)
 
     def predict(
@@ -388,9 +428,11 @@ class Study:
         participant: str | None = None,
     ) -> list[Prediction]:
         """What the model says of settings in natural units, with intervals of 95%."""
+        from askwise.study.predictions import predictions
+
         given = validation.checked_context(self.space, context)
         each = validation.checked_settings(settings, given)
-        points = torch.stack([self.space.unit(setting) for setting in each])
+        points = self.model.points(each)
         best = self.space.unit(self.best(context, participant=participant).params)[None]
         return predictions(self.belief(participant), self.plan, points, each, best)
 
@@ -398,6 +440,8 @@ class Study:
         self, first: Setting, second: Setting, context: Setting | None = None, participant: str | None = None
     ) -> Comparison:
         """Which of two settings is better, and how sure that is."""
+        from askwise.study.predictions import comparison
+
         given = validation.checked_context(self.space, context)
         one, other = (
             self.space.unit(each)[None] for each in validation.checked_settings([first, second], given)
@@ -422,6 +466,8 @@ class Study:
 
     def _best_items(self, k: int, context: Setting, participant: str | None) -> list[dict[str, Any]]:
         """The items of highest mean, asked about or not; none where there are no items to choose from."""
+        import torch
+
         domain = self.space.domain(context)
         if domain is None or not domain.free_pools or domain.listed is None:
             return []
@@ -435,6 +481,8 @@ class Study:
         self, context: Setting | None = None, participant: str | None = None
     ) -> dict[str, Estimate]:
         """Which parameters matter: the share of the variance of f that each takes part in, most first."""
+        from askwise.study.predictions import importance
+
         given = validation.checked_context(self.space, context)
         return importance(self.belief(participant), self.space, self.seed, given)
 
@@ -475,7 +523,7 @@ class Study:
         with self._lock:
             self._ledger.catch_up()
             participant = self.whose(participant)
-            answers = Situation.of(self._ledger.state, None, self.plan.people, participant).answers
+            answers = self._situation(None, participant).answers
         return self.model.raters(answers)
 
     def whose(self, participant: str | None = None) -> str | None:
@@ -517,12 +565,14 @@ class Study:
 
         ``step`` is called after each.
         """
+        from askwise.study.questions import replayed
+
         with self._lock:
             events = self._ledger.record.events()
         return replayed(self.plan, events, step)
 
     def programs(self) -> dict[int, dict[str, Any]]:
-        """Versions of the programs that wrote to the record, by the first event that each wrote."""
+        """Versions of the programs that asked, by the first event that says so."""
         with self._lock:
             self._ledger.catch_up()
             return copy.deepcopy(self._ledger.state.programs)
@@ -588,9 +638,7 @@ class Study:
         if context is not None and self.space.constraints:
             self.plan.check_enough(context)
         number, seen = len(self._ledger.state.entries), self._ledger.state.last
-        options, order = self._options(
-            Situation.of(self._ledger.state, context, self.plan.people, participant)
-        )
+        options, order = self._options(self._situation(context, participant))
         asked = {"options": options, "order": order, "participant": participant}
         while number == len(self._ledger.state.entries):
             if self._ledger.add("asked", number, asked | {"context": context, "seen": seen}):
@@ -623,8 +671,13 @@ class Study:
         before = self._ledger.state.having("answered")
         likely = self.plan.kind.likely_answers(self.size, before[-1].answer if before else None)
         coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
-        people, who = self.plan.people, entry.participant
-        self._prefetch.expect(Situation.of(state, entry.context, people, who) for state in coming)
+        self._prefetch.expect(self._situation(entry.context, entry.participant, state) for state in coming)
+
+
+def _next_question(model: Model, situation: Situation) -> tuple[list[dict[str, Any]], list[int]]:
+    from askwise.study.questions import next_question
+
+    return next_question(model, situation)
 
 
 def _undoing(entry: Entry) -> Draft:

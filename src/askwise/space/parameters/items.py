@@ -5,15 +5,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import torch
-from jaxtyping import Float
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from askwise.errors import Refused, WrongType
 from askwise.space.parameters.base import FEW, Axis, Coordinate, Parameter, Setting, Value, check_flags, plain
 from askwise.space.tables import columns_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+else:  # only rows need torch, which takes seconds to import
+    Tensor = Any
 
 MOST = 100_000
 """Items of a pool, at most."""
@@ -78,6 +79,8 @@ class Items(Parameter):
         if len(self._numbers) < count:
             twice = next(one for k, one in enumerate(self.ids) if self._numbers[one] != k)
             raise Refused(self.id or "id", "be different for each item", f"{twice!r} twice", "Rename one.")
+        if not self.features:
+            return
         seen: dict[tuple[float, ...], Value] = {}
         for one, place in zip(self.ids, map(tuple, self.rows.tolist()), strict=True):
             if place in seen:
@@ -93,12 +96,14 @@ class Items(Parameter):
         return tuple(range(len(next(iter(self.table.values())))))
 
     @functools.cached_property
-    def rows(self) -> Float[Tensor, "n w"]:
+    def rows(self) -> Tensor:
         """The coordinates of each item.
 
         A feature is linear between the ends of its scale; values beyond, of items that were added later, are
         squeezed into the margins.
         """
+        import torch
+
         if not self.features:
             number = torch.arange(len(self.ids), dtype=torch.float64)
             return torch.stack([(number / _BASE).floor() / _BASE, number.remainder(_BASE) / _BASE], -1)
@@ -180,7 +185,7 @@ class Items(Parameter):
 
     def natural(self, places: Sequence[float | int]) -> Value:
         """The item whose coordinates are nearest."""
-        apart = (self.rows - torch.tensor(places, dtype=torch.float64)).square().sum(-1)
+        apart = (self.rows - self.rows.new_tensor(places)).square().sum(-1)
         return self.ids[int(apart.argmin())]
 
     def places(self, value: Value) -> list[float]:
