@@ -9,6 +9,8 @@ function reply = askwise(program, varargin)
     part = fgets(program.replies);
     if ischar(part)
       line = [line, part];
+    elseif waitpid(program.pid, WNOHANG) != 0
+      error("askwise has ended; run `askwise check` to see why");
     else
       fclear(program.replies);
       pause(0.01);
@@ -20,7 +22,7 @@ function reply = askwise(program, varargin)
   end
 end
 
-[program.requests, program.replies] = popen2("askwise", {"shell", "--json"});
+[program.requests, program.replies, program.pid] = popen2("askwise", {"shell", "--json"});
 for number = 1:20
   question = askwise(program, "do", "ask");
   gains = [question.options.gain];

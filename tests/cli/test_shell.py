@@ -64,6 +64,7 @@ def test_a_study_is_run_by_requests():
     assert (status["answers"], status["undecided"]) == (1, 1)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_everything_else_that_can_be_done():
     written("batch", "size = 3\n")
     one, two = {"gain": 1, "cutoff": 200, "mode": "soft"}, {"gain": 30, "cutoff": 200, "mode": "hard"}
@@ -131,12 +132,14 @@ BAD = [
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_whatever_is_wrong_is_an_error_and_changes_nothing():
     written()
     for (_, message), error in zip(BAD, errors(*(line for line, _ in BAD)), strict=True):
         assert message in error
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_answers_that_do_not_fit_are_errors():
     written()
     replies({"do": "ask"})

@@ -111,6 +111,7 @@ def test_what_was_recorded_from_elsewhere_is_taken_out_and_not_asked():
     assert asked.ask().id == 0
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("n", [0, -1, True, 1.0, "1"])
 def test_anything_but_a_number_of_answers_is_refused(n):
     asked = study()

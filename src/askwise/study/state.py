@@ -149,7 +149,7 @@ class State:
         theirs = [entry for _, entry in sorted(self.entries.items()) if entry.participant == participant]
         return State({number: replace(entry, id=number) for number, entry in enumerate(theirs)}, self.last)
 
-    def replies(self, participant: str | None = UNGIVEN) -> list[Entry]:
+    def replies(self, participant: object = UNGIVEN) -> list[Entry]:
         """Questions that are answered or skipped, by anybody or by this participant, last reply last."""
         replied = [*self.having("answered"), *self.having("skipped")]
         theirs = [entry for entry in replied if participant in (UNGIVEN, entry.participant)]

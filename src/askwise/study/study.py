@@ -247,7 +247,7 @@ class Study:
         """Take a question and its answer out of the model; both stay in the record."""
         self._change("voided", question, {"reason": validation.checked_reason(reason)})
 
-    def undo(self, n: int = 1, participant: str | None = UNGIVEN) -> list[Question]:
+    def undo(self, n: int = 1, participant: Any = UNGIVEN) -> list[Question]:
         """Take back the last ``n`` answers and skips; returns their questions, which are asked again.
 
         They are open again and asked first, in their order.  What was recorded from elsewhere is taken out,
