@@ -11,7 +11,7 @@ from test_cli import document, folder, recorded, refused, told, written  # noqa:
 
 import askwise as aw
 from askwise.cli.people import number, percent, sentences
-from askwise.cli.screen import _print_raters
+from askwise.cli.reports import _print_raters
 from askwise.storage import open_record
 from askwise.study import Estimate, Rater, Raters, load
 
@@ -161,8 +161,7 @@ def test_run_counts_the_answers_of_the_person_where_people_differ():
     assert "0 of 1 answers" in out
     assert "Recommended setting for ben, after 1 answer:" in out
     assert "without a name" not in out
-    assert "more than the 2 answers that there are; got 2" in refused("run", "-n", "2", "-p", "anna")
-    assert "It counts all answers of the participant." in refused("run", "-n", "2", "-p", "anna")
+    assert "Done: there are 2 answers of this participant" in told("run", "-n", "2", "-p", "anna")
 
 
 @pytest.mark.parametrize("participants", ["separate", "population"])

@@ -37,21 +37,8 @@ type = "choice"
 values = ["soft", "-hard", "=1+1"]
 """
 COMMANDS = [
-    *(
-        "ask",
-        "tell",
-        "tell",
-        "tell",
-        "run",
-        "status",
-        "best",
-        "replay",
-        "export",
-        "import",
-        "check",
-        "init",
-        "change",
-    ),
+    *("ask", "tell", "tell", "tell", "run", "status", "best", "replay", "export", "import", "check", "init"),
+    *("undo", "expire", "history", "predict", "compare", "shell", "change"),
     *("bench list", "nothing", "--version", "--import"),
 ]
 OPTIONS = [

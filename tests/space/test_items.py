@@ -23,6 +23,10 @@ def pool(count: int, width: int = 3) -> Items:
     return Items(numbers.numpy())
 
 
+def test_a_list_of_names_needs_nothing_else():
+    assert Items(["Chablis", "Rioja"]) == Items(["Chablis", "Rioja"], id="name")
+
+
 def test_all_kinds_of_tables_are_the_same_pool(tmp_path):
     pandas = pytest.importorskip("pandas")
     path = tmp_path / "wines.csv"

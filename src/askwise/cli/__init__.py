@@ -1,12 +1,21 @@
 """The command line: `askwise`, or `python -m askwise`.
 
-The modules that define commands (setup, answering, results, record, change, bench) import torch only when a
-command runs, so that ``--help`` is fast; the other modules do the work.
+The modules that define commands (setup, answering, results, predicting, record, change, shell, bench) import
+torch only when a command runs, so that ``--help`` is fast; the other modules do the work.
 """
 
 from importlib import import_module
 
 from askwise.cli.app import main as main
 
-for _commands in ("setup", "answering", "results", "record", "change", "bench"):  # their order in --help
+for _commands in (
+    "setup",
+    "answering",
+    "results",
+    "predicting",
+    "record",
+    "change",
+    "shell",
+    "bench",
+):  # their order in --help
     import_module(f"askwise.cli.{_commands}")

@@ -1,4 +1,4 @@
-"""Commands that ask and take answers: ask, tell, run."""
+"""Commands that ask, take answers and take them back: ask, tell, run, undo, expire."""
 
 from typing import Annotated
 
@@ -43,6 +43,7 @@ def ask(
     A question that is still open is shown again.
     """
     from askwise.cli.conversation import unnamed
+    from askwise.cli.documents import asked_json
     from askwise.cli.screen import console, question_table
     from askwise.cli.session import opened, read_context
     from askwise.study import labels
@@ -52,9 +53,7 @@ def ask(
         question = session.study.ask(participant, given)
     names = labels(len(question.options))
     if as_json:
-        head = {"id": question.id, "question": session.config.question, "feedback": session.study.feedback}
-        whose = {"participant": question.participant, "context": question.context}
-        print_json({**head, "labels": names, "options": question.options, **whose})
+        print_json(asked_json(session, question))
         return
     out = console()
     out.print(f"Question {question.id}: {session.config.question}\n")
@@ -85,21 +84,19 @@ def tell(  # noqa: PLR0913 - one for each option
     as_json: AsJson = False,
 ) -> None:
     """Record an answer."""
-    from askwise.cli.conversation import Telling, open_question, split_words
-    from askwise.cli.screen import counted
+    from askwise.cli.app import counted
+    from askwise.cli.documents import told_json
     from askwise.cli.session import opened
+    from askwise.cli.telling import Telling, open_question, split_words
 
     number, text = split_words(words or [], pairs is not None)
-    with opened(study, writes=True) as session:
+    with opened(study, writes=True, model=False) as session:
         reply = Telling.of(session.study, text, pairs, index)
         chosen = open_question(session.study) if number is None else number
         reply.record(session.study, chosen, amend, reason, seconds)
-        entry, count = session.study.entry(chosen), session.study.count()
-    answer = entry.answer and entry.answer.to_json()
-    said = reply.read_back
-    document = {"id": chosen, "status": entry.status, "answer": answer, "words": said, "answers": count}
-    done = f"recorded: {said}" if said else f"is {entry.status}"
-    show(as_json, document, f"Question {chosen} {done}. {counted(count, 'answer')} so far.")
+        document = told_json(session, chosen, reply.read_back)
+    done = f"recorded: {reply.read_back}" if reply.read_back else f"is {document['status']}"
+    show(as_json, document, f"Question {chosen} {done}. {counted(document['answers'], 'answer')} so far.")
 
 
 @main.command()
@@ -170,3 +167,50 @@ def run(  # noqa: PLR0913 - one for each option
         print_json(done)
     if done["interrupted"]:
         raise typer.Exit(130)
+
+
+@main.command()
+def undo(
+    count: Annotated[int, typer.Argument(min=1, metavar="[N]", help="How many.", show_default="1")] = 1,
+    participant: Participant = None,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Take back the last N answers and skips.
+
+    Of everybody, or of --participant.  Their questions are asked again, in their order;
+    the record keeps what was answered.
+    """
+    from askwise.cli.app import counted
+    from askwise.cli.session import opened
+    from askwise.cli.telling import undone_sentence
+    from askwise.study.answers import UNGIVEN
+
+    with opened(study, writes=True, model=False) as session:
+        taken = session.study.undo(count, UNGIVEN if participant is None else participant)
+        sentence, left = undone_sentence(session.study, taken), session.study.count()
+    document = {"undone": [question.id for question in taken], "answers": left}
+    show(as_json, document, f"{sentence} {counted(left, 'answer')} left.")
+
+
+@main.command()
+def expire(
+    number: Annotated[int | None, typer.Argument(metavar="[ID]", help="The number of the question.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All open questions.")] = False,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Give up waiting for an answer: the question is asked again, of whoever comes next."""
+    from askwise.cli.app import counted
+    from askwise.cli.session import opened
+    from askwise.cli.telling import open_question
+
+    if every and number is not None:
+        raise Refused("--all", "be used without a number", number, "Leave one of them out.")
+    with opened(study, writes=True, model=False) as session:
+        waiting = [entry.id for entry in session.study.history() if entry.status == "open"]
+        numbers = waiting if every else [open_question(session.study) if number is None else number]
+        for each in numbers:
+            session.study.expire(each)
+    sentence = f"{counted(len(numbers), 'question')} expired{': ' * bool(numbers)}"
+    show(as_json, {"expired": numbers}, f"{sentence}{', '.join(map(str, numbers))}.")

@@ -98,6 +98,7 @@ main = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Find the best setting of something that nobody can measure, by asking questions about it.",
     epilog="Start with `askwise init`, verify with `askwise check`, then `askwise run`.",
 )
@@ -137,3 +138,8 @@ def show(as_json: bool, document: object, sentence: str) -> None:
         print_json(document)
     else:
         typer.echo(printable(sentence))
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: 1 answer, 2 answers."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

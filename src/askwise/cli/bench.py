@@ -176,7 +176,8 @@ def rank(
     the number of rules below it, summed over functions.
     """
     from askwise.bench import ranking, results
-    from askwise.cli.screen import console, counted, table
+    from askwise.cli.app import counted
+    from askwise.cli.screen import console, table
 
     found = results.load(directory, partial=partial)
     ranked, experiment = ranking.rank(found.scores, alpha), found.experiment

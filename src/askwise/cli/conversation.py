@@ -1,8 +1,9 @@
-"""Answers typed at a terminal: a single one, or one after another."""
+"""Questions asked at a terminal, one after another."""
 
+import functools
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,90 +11,16 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.text import Text
 
+from askwise.cli.app import counted
 from askwise.cli.present import AGAIN, Presenter
-from askwise.cli.screen import counted, print_best, progress_line, question_table
+from askwise.cli.reports import print_best
+from askwise.cli.screen import progress_line, question_table
 from askwise.cli.session import Session
-from askwise.errors import Conflict, NotFound, Refused, printable
-from askwise.study import Answer, Question, Study, labels
-from askwise.study.answers import Pairs
+from askwise.cli.telling import Telling, undone_sentence
+from askwise.errors import Conflict, Refused, printable
+from askwise.study import Question, Study, labels
 
-_ID_DIGITS = 18  # more are no question of any study, and thousands are no number to Python
 _SHORT = {"t": "tie", "s": "skip", "u": "undo", "q": "quit"}
-
-
-@dataclass(frozen=True)
-class Telling:
-    """What was typed: an answer, or ``skip`` or ``void``."""
-
-    answer: Answer | None
-    word: str = ""
-    names: Sequence[str] = ()
-    """What the options were called."""
-
-    @classmethod
-    def of(cls, study: Study, text: str, pairs: str | None = None, index: bool = False) -> "Telling":
-        """The meaning of a text; ``index``: options are numbered from 0 instead of lettered."""
-        kind, word = study.plan.kind, text.strip().lower()
-        names = [str(number) for number in range(study.size)] if index else labels(study.size)
-        if pairs is not None:
-            if "pairs" not in kind.takes:
-                got = f"a {study.feedback} study"
-                raise Refused("--pairs", "be used with a batch", got, "Give one answer instead.")
-            return cls(Pairs.listed(pairs, names), names=names)
-        if word in ("skip", "void"):
-            return cls(None, word)
-        return cls(kind.typed(text, names, index), names=names)
-
-    @property
-    def read_back(self) -> str:
-        """What the answer says, in words; nothing of a skip or void."""
-        return "" if self.answer is None else self.answer.in_words(self.names)
-
-    def record(
-        self,
-        study: Study,
-        question: int,
-        amend: bool = False,
-        reason: str | None = None,
-        seconds: float | None = None,
-    ) -> None:
-        """Record it in the study."""
-        if reason is not None and not amend and self.answer is not None:
-            raise Refused("--reason", "be used with --amend, skip or void", "neither", "Leave it out.")
-        if self.word == "void":
-            study.void(question, reason)
-        elif amend and self.word == "skip":
-            advice = "Write void to withdraw the old answer."
-            raise Refused("answer", "replace the old one", "skip", advice)
-        elif amend:
-            study.amend(question, self.answer, reason=reason)
-        elif self.word == "skip":
-            study.skip(question, seconds, reason=reason)
-        else:
-            study.tell(question, self.answer, seconds=seconds)
-
-
-def split_words(words: list[str], has_pairs: bool) -> tuple[int | None, str]:
-    """The number of the question, if given, and the text of the answer, which may be several words."""
-    rest = [*words, ""] if has_pairs else words
-    first = rest[0] if len(rest) > 1 and rest[0].isascii() and rest[0].isdecimal() else ""
-    text = " ".join(rest[1:] if first else rest)
-    if has_pairs == bool(text.strip()):
-        expected, got = "be given an answer, optionally after the question's id", " ".join(words) or "nothing"
-        raise Refused("tell", expected, got, "Write `tell 3 A`, say.")
-    if len(first) > _ID_DIGITS:
-        raise NotFound("id", "be the number of a question", first, "`askwise ask` shows it.")
-    return int(first) if first else None, text
-
-
-def open_question(study: Study) -> int:
-    """The id of the only open question."""
-    waiting = [entry.id for entry in study.history() if entry.status == "open"]
-    if len(waiting) != 1:
-        got = f"{len(waiting)} ({', '.join(map(str, waiting))})" if waiting else "none"
-        advice = "Say which, as in `tell 3 A`." if waiting else "Run `askwise ask` first."
-        raise Refused("open questions", "be exactly one if no id is given", got, advice)
-    return waiting[0]
 
 
 def unnamed(study: Study, participant: str | None) -> str:
@@ -137,16 +64,16 @@ def interviewed(interview: Interview, talk: Callable[[], None], intro: str = "")
     study, out = interview.session.study, interview.console
     before, interrupted, differ = interview.count, False, study.plan.people.differ
     if interview.enough:
-        expected = f"be more than the {before} answers that {'there are' if differ else 'the study has'}"
-        advice = f"It counts all answers of the {'participant' if differ else 'study'}."
-        raise Refused("--answers", expected, interview.target, advice)
-    for line in (intro, unnamed(study, interview.participant)):
-        if line:
-            out.print(Text(line, style="dim"))
-    try:
-        talk()
-    except KeyboardInterrupt:
-        interrupted = True
+        whose = " of this participant" if differ else ""
+        out.print(f"Done: there are {counted(before, 'answer')}{whose}, and {interview.target} were wanted.")
+    else:
+        for line in (intro, unnamed(study, interview.participant)):
+            if line:
+                out.print(Text(line, style="dim"))
+        try:
+            talk()
+        except KeyboardInterrupt:
+            interrupted = True
     count = interview.count
     if interrupted:
         kept = counted(count, "answer")
@@ -182,8 +109,6 @@ def conversation(interview: Interview, presenter: Presenter | None = None) -> Do
 class _Person:
     interview: Interview
     presenter: Presenter | None = None
-    last: Question | None = None
-    """The question answered last, while its answer can still be undone."""
 
     @property
     def keys(self) -> str:
@@ -213,31 +138,24 @@ class _Person:
         began = time.monotonic()
         reply = self._reply(question)
         if reply == "undo":
-            return self._undone()
+            self._undo()
+            return True
         if not isinstance(reply, Telling):
             return False
         seconds = round(time.monotonic() - began, 3)
-        record = lambda: reply.record(study, question.id, seconds=seconds)  # noqa: E731
-        if record_unless_answered(self.interview, question, record):
-            self.last = question
+        record = functools.partial(reply.record, study, question.id, seconds=seconds)
+        record_unless_answered(self.interview, question, record)
         return True
 
-    def _undone(self) -> bool:
-        """Undo the last answer and ask for another; False if the person quits."""
-        study, out, question = self.interview.session.study, self.interview.console, self.last
-        if question is None:
-            out.print("There is nothing to undo: no answer has been given since the start.")
-            return True
-        study.void(question, "undone in the terminal")
-        self.last = None
-        out.print("The last answer is undone. Answer again, or type s to leave it out.")
-        self._show(question)
-        while (reply := self._reply(question)) == "undo":
-            pass
-        if isinstance(reply, Telling) and reply.answer is not None:
-            study.amend(question, reply.answer, reason="undone in the terminal")
-            self.last = question
-        return isinstance(reply, Telling)
+    def _undo(self) -> None:
+        """Take back the last reply of this participant; its question is asked next."""
+        study, out = self.interview.session.study, self.interview.console
+        try:
+            (question,) = study.undo(1, self.interview.participant)
+        except Refused:
+            out.print("There is nothing to undo.")
+            return
+        out.print(undone_sentence(study, [question]))
 
     def _show(self, question: Question) -> None:
         out, session = self.interview.console, self.interview.session

@@ -1,4 +1,4 @@
-"""Commands about the record: replay, export, import, backup, salvage."""
+"""Commands about the record: history, replay, export, import, backup, salvage."""
 
 import sys
 from dataclasses import asdict
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from askwise.cli.app import DEFAULT_FILE, AsJson, New, StudyFile, main, print_json, show
+from askwise.cli.app import DEFAULT_FILE, AsJson, New, Participant, StudyFile, main, print_json, show
 from askwise.errors import Refused, printable
 
 Format = StrEnum("Format", ["csv", "json"])
@@ -21,13 +21,41 @@ _IMPORTED = (
 
 
 @main.command()
+def history(
+    last: Annotated[
+        int | None, typer.Option("--last", "-n", min=1, metavar="N", help="Only the last N questions.")
+    ] = None,
+    participant: Participant = None,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Show the questions and what was answered, newest last."""
+    from askwise.cli.documents import entry_json
+    from askwise.cli.listing import history_table
+    from askwise.cli.screen import console
+    from askwise.cli.session import opened
+
+    with opened(study, model=False) as session:
+        found, space = session.study.history(), session.study.space
+    if participant is not None:
+        found = [entry for entry in found if entry.participant == participant]
+    shown = found if last is None else found[-last:]
+    if as_json:
+        print_json({"questions": [entry_json(entry) for entry in shown], "all": len(found)})
+        return
+    whose = "" if participant is None else f" of {participant}"
+    console().print(history_table(shown, space) if shown else f"No questions{whose} yet.")
+
+
+@main.command()
 def replay(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     """Check that every question follows from the record.
 
     Each is derived again from the events before it; other versions of the libraries
     may change the last digits.
     """
-    from askwise.cli.screen import console, other_programs, progress, question_table
+    from askwise.cli.reports import other_programs
+    from askwise.cli.screen import console, progress, question_table
     from askwise.cli.session import opened
 
     with opened(study) as session:
@@ -70,14 +98,14 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write every question and answer, in natural units."""
+    from askwise.cli.app import counted
     from askwise.cli.files import csv_text, json_text
-    from askwise.cli.screen import counted
     from askwise.cli.session import opened
     from askwise.storage import overwritable
 
     if as_json and out is None:
         form = Format.json
-    with opened(study) as session:
+    with opened(study, model=False) as session:
         text = csv_text(session.study) if form is Format.csv else json_text(session)
         questions = len(session.study.history())
     if out is None:
@@ -103,8 +131,8 @@ def import_(
     All of them, or none if one is invalid; a file that was imported before is not
     imported again, so a command that was interrupted may simply be repeated.
     """
+    from askwise.cli.app import counted
     from askwise.cli.files import check_new, import_key
-    from askwise.cli.screen import counted
     from askwise.cli.session import opened
     from askwise.study.answer_tables import read_answers
 
@@ -141,7 +169,7 @@ def backup(
     """
     from askwise.cli.session import opened
 
-    with opened(study) as session:
+    with opened(study, model=False) as session:
         if not session.recorded:
             raise Refused("study", "have a record to copy", "none yet", "Ask a question first.")
         session.study.backup(file)
@@ -159,7 +187,7 @@ def salvage(
     as_json: AsJson = False,
 ) -> None:
     """Write what is intact of a damaged record to a new file."""
-    from askwise.cli.screen import counted
+    from askwise.cli.app import counted
     from askwise.storage.copies import salvage as save
 
     target = file.with_name(f"{file.name}.salvaged") if out is None else out

@@ -1,9 +1,10 @@
 """Commands about results: status, best, plot, simulate."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +14,7 @@ from askwise.errors import Refused, extra
 Figures = StrEnum(
     "Figures", ["slices", "maps", "importance", "uncertainty", "score", "progress", "raters", "all"]
 )
+_NO_CONTEXT = "No answers yet, in any context; `askwise ask --context NAME=VALUE` asks in one."
 
 
 @main.command()
@@ -25,28 +27,43 @@ def status(
     """Show how far the study has come, and whether to go on.
 
     Also what the answers say of the people.  In a study of separate people each has a
-    row; --participant shows one of them.
+    row, --participant shows one of them; so does each context with answers, --context
+    shows one.
     """
     from askwise.cli.people import raters_of
-    from askwise.cli.screen import console, print_status, print_statuses
-    from askwise.cli.session import each_person, opened, read_context, read_participant
+    from askwise.cli.reports import print_status, print_statuses
+    from askwise.cli.screen import console
+    from askwise.cli.session import Case, each_case, opened, read_context, read_participant
 
     with opened(study) as session:
         asked, out = session.study, console()
-        given, who = read_context(context, asked.space), read_participant(participant, asked)
-        people = each_person(asked, who)
-        found = {one: asked.status(given, one) for one in people or [who]}
-        raters = None if people else raters_of(asked, who)
+        given, who = read_context(context, asked.space, needed=False), read_participant(participant, asked)
+        cases = each_case(asked, who, given)
         head = {"name": session.config.name}
-        if people and as_json:
-            print_json({**head, "people": [{"participant": p, **asdict(s)} for p, s in found.items()]})
-        elif people:
+        if not cases and asked.space.contexts and given is None:
+            show(as_json, {**head, "contexts": []}, _NO_CONTEXT)
+            return
+        found = [(one, asked.status(one.context, one.participant)) for one in cases or [Case(who, given)]]
+        raters = None if cases else raters_of(asked, who)
+        if cases and as_json:
+            print_json({**head, **_rows(found)})
+        elif cases:
             print_statuses(out, session, found)
         elif as_json:
             last = {"raters": raters and asdict(raters)}
-            print_json({**head, "participant": who, **asdict(found[who]), **last})
+            print_json({**head, "participant": who, **asdict(found[0][1]), **last})
         else:
-            print_status(out, session, found[who], raters, who)
+            print_status(out, session, found[0][1], raters, who)
+
+
+def _rows(
+    found: Sequence[tuple[Any, Any]], more: Callable[[Any], dict[str, Any]] = lambda _: {}
+) -> dict[str, Any]:
+    """The results of several cases, as JSON."""
+    rows = [{**asdict(case), **asdict(its), **more(case)} for case, its in found]
+    if any(case.context for case, _ in found):
+        return {"contexts": rows}
+    return {"people": [{name: value for name, value in row.items() if name != "context"} for row in rows]}
 
 
 @main.command()
@@ -64,30 +81,39 @@ def best(
 
     In a study of separate people each has a row; --participant shows one of them.  In a
     study of a population it is the setting for all; --participant shows one person's.
+    Each context with answers has a row; --context shows one.
     """
-    from askwise.cli.screen import console, print_best, print_bests
-    from askwise.cli.session import each_person, opened, read_context, read_participant, read_setting
+    from askwise.cli.reports import print_best, print_bests
+    from askwise.cli.screen import console
+    from askwise.cli.session import Case, each_case, opened, read_context, read_participant, read_setting
 
     with opened(study) as session:
         asked, space = session.study, session.study.space
         rival = read_setting(reference, space, "--reference") or None
-        given, who = read_context(context, space), read_participant(participant, asked)
-        people = each_person(asked, who)
-        found = {one: asked.best(given, rival, one) for one in people or [who]}
-        if not as_json and people:
+        given, who = read_context(context, space, needed=False), read_participant(participant, asked)
+        cases = each_case(asked, who, given)
+        if not cases and space.contexts and given is None:
+            show(as_json, {"contexts": [], "reference": rival}, _NO_CONTEXT)
+            return
+        found = [
+            (one, asked.best(one.context, rival, one.participant)) for one in cases or [Case(who, given)]
+        ]
+
+        def more(case: Case) -> dict[str, Any]:
+            return {
+                "answers": case.answers(asked),
+                "checks": [asdict(check) for check in asked.checks(case.participant)],
+            }
+
+        if as_json and cases:
+            print_json({**_rows(found, more), "reference": rival})
+        elif as_json:
+            document = {"participant": who, **asdict(found[0][1]), **more(Case(who)), "reference": rival}
+            print_json(document)
+        elif cases:
             print_bests(console(), session, found, rival is not None)
-        elif not as_json:
-            print_best(console(), session, found[who], rival is not None, who)
         else:
-            counts = asked.answers_by_participant()
-            each = [
-                {"participant": one, **asdict(its), "answers": counts.get(one, 0)}
-                | {"checks": [asdict(check) for check in asked.checks(one)]}
-                for one, its in found.items()
-            ]
-            shared = {} if asked.plan.people.participants == "separate" else {"answers": asked.count()}
-            one = {**each[0], "reference": rival, **shared}
-            print_json({"people": each, "reference": rival} if people else one)
+            print_best(console(), session, found[0][1], rival is not None, who)
 
 
 @main.command()
@@ -166,7 +192,8 @@ def simulate(
     This takes about a minute.  Each user has a utility of their own, drawn from the
     prior of the study, and answers with noise, as people do.  Nothing is recorded.
     """
-    from askwise.cli.screen import print_simulation, progress
+    from askwise.cli.reports import print_simulation
+    from askwise.cli.screen import progress
     from askwise.cli.session import opened, read_context
     from askwise.study import Simulation, simulated
 

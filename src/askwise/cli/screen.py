@@ -1,35 +1,19 @@
-"""Tables, progress bars and sentences for the terminal."""
+"""Tables and progress bars for the terminal."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any, Literal
 
-import torch
 from rich import box
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from askwise.cli import people
-from askwise.cli.session import Session
+from askwise.cli.app import counted
 from askwise.errors import printable
-from askwise.space import Space, readable
-from askwise.study import (
-    UNTRUSTED,
-    Best,
-    Checkpoint,
-    Raters,
-    Simulation,
-    Status,
-    Study,
-    YesNo,
-    conclusion,
-    labels,
-)
-from askwise.study.program import differences
-from askwise.study.questions import Replayed
+from askwise.space import Space
+from askwise.study import labels
 
 _WIDTH = 1000  # in files and pipes, where lines must not be broken
 _BAR = 30
@@ -48,11 +32,6 @@ def console(*, stderr: bool = False) -> Console:
     if not made.is_terminal:
         made.width = _WIDTH
     return made
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: 1 answer, 2 answers."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], right: Collection[int] = ()) -> Table:
@@ -98,130 +77,3 @@ def progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[], Non
 def name_of(participant: str | None) -> str:
     """A participant in a table or a sentence."""
     return "(no name)" if participant is None else participant
-
-
-def print_best(
-    out: Console, session: Session, found: Best, has_reference: bool = False, participant: str | None = None
-) -> None:
-    """Show a recommended setting, and how likely it is to be preferred or to work."""
-    study, who = session.study, session.study.whose(participant)
-    answered = [entry for entry in study.history() if entry.status == "answered"]
-    if study.plan.people.participants == "separate":
-        answered = [entry for entry in answered if entry.participant == who]
-    if not answered:
-        out.print("No answers yet, so this is a guess; `askwise run` asks.")
-    elif not study.plan.kind.compares and not any(entry.answer == YesNo(True) for entry in answered):
-        out.print("Nothing has worked yet, so this is a guess.")
-    whom = [entry.participant for entry in answered]
-    after = counted(len(answered), "answer")
-    if study.plan.people.participants == "population" and who is not None:
-        after = f"{counted(whom.count(who), 'answer')} and {len(whom) - whom.count(who)} by others"
-    elif study.plan.people.participants == "population" and len(set(whom)) > 1:
-        after = f"{after} by {len(set(whom))} people"
-    whose = "" if who is None else f" for {who}"
-    if study.plan.people.participants == "population" and who is None:
-        whose = " for all"
-    out.print(f"Recommended setting{whose}, after {after}:\n")
-    out.print(question_table([found.params], session.config.space, headed=False))
-    out.print()
-    out.print(study.plan.kind.sentence(found.probability, has_reference))
-    if study.plan.people.participants == "population" and who is None:
-        out.print("That is about the taste that all have in common; --participant NAME shows one person's.")
-    if flagged := [check.detail for check in study.checks(who) if check.flagged]:
-        out.print(f"\n{' '.join([*flagged, UNTRUSTED])}", style="bold")
-
-
-def print_status(
-    out: Console, session: Session, found: Status, raters: Raters | None, participant: str | None
-) -> None:
-    """Show how far a study has come, what the answers say of the people, and whether to go on."""
-    study, config = session.study, session.config
-    out.print(f"{config.name}: {config.question}\n")
-    whole = asdict(found)
-    counts = {name: n for name, n in whole.items() if isinstance(n, int) and (n or name == "answers")}
-    if participant is not None:
-        out.print(f"For {participant}:\n")
-        counts["answers"] = study.answers_by_participant().get(participant, 0)
-        if others := found.answers - counts["answers"]:
-            counts["answers by others"] = others
-    out.print(table(["", ""], counts.items()))
-    if found.gain is not None and found.regret is not None:
-        out.print(
-            f"\nOne more answer is expected to improve the setting by {readable(found.gain)}, all further "
-            f"ones together by {readable(found.regret)} ({study.plan.kind.unit})."
-        )
-    if raters is not None:
-        _print_raters(out, study, raters)
-    out.print(f"\n{found.hint}")
-
-
-def _print_raters(out: Console, study: Study, found: Raters) -> None:
-    out.print("\nWhat the answers say of the people, with 95% intervals in brackets:\n")
-    if len(found.each) > 1:
-        cells = [(name_of(who), *rest) for who, *rest in people.rows(study, found)]
-        out.print(table(["", "answers", "without looking", "noise"], cells, right=[1, 2, 3]))
-        out.print("\nWithout looking: share of the answers that have nothing to do with the question.")
-        out.print("Noise: how much answers vary; 1 is typical, 2 twice as much.")
-    for sentence in people.sentences(study.space, found):
-        out.print(sentence)
-
-
-def print_statuses(out: Console, session: Session, found: Mapping[str | None, Status]) -> None:
-    """Show how far each of several people has come, in a row."""
-    out.print(f"{session.config.name}: {session.config.question}\n")
-    rows = [(name_of(who), its.answers, its.short_hint) for who, its in found.items()]
-    out.print(table(["", "answers", "hint"], rows, right=[1]))
-    out.print("\n`askwise status --participant NAME` says why, and more.")
-
-
-def print_bests(
-    out: Console, session: Session, found: Mapping[str | None, Best], has_reference: bool
-) -> None:
-    """Show the recommended setting of each of several people, in a row."""
-    study, counts, space = session.study, session.study.answers_by_participant(), session.config.space
-    out.print("Recommended setting for each:\n")
-    chance, meaning = study.plan.kind.column(has_reference)
-    rows = [
-        (
-            name_of(who),
-            counts[who],
-            *(parameter.text(its.params[name]) for name, parameter in space.parameters.items()),
-            f"{its.probability:.0%}",
-        )
-        for who, its in found.items()
-    ]
-    columns = ["", "answers", *space.parameters, chance]
-    out.print(table(columns, rows, right=range(1, len(columns))))
-    out.print(f"\n{meaning}")
-    for who in found:
-        if flagged := [check.detail for check in study.checks(who) if check.flagged]:
-            out.print(f"\n{name_of(who)}: {' '.join([*flagged, UNTRUSTED])}", style="bold")
-
-
-def print_simulation(wanted: Simulation, results: Sequence[Checkpoint]) -> None:
-    """Show the results in a table and a sentence."""
-    out, compares = console(), wanted.plan.kind.compares
-    out.print(f"{counted(wanted.users, 'simulated user')}; medians, with quartiles in brackets:\n")
-    last = "true best preferred" if compares else "works"
-    rows = [(row.answers, _quartiles(row.share), _quartiles(row.chance)) for row in results]
-    out.print(table(["answers", "way to the best", last], rows, right=[0, 1, 2]))
-    out.print("\nWay to the best: 0% is an average setting, 100% the user's best.")
-    if compares:
-        out.print("True best preferred: 50% is no better than the recommended setting.")
-    if wanted.plan.people.participants == "population":
-        out.print("Each user answers alone; in the study, what others answer helps as well.")
-    out.print(f"\n{conclusion(results[-1])}")
-
-
-def _quartiles(values: list[float]) -> str:
-    low, middle, high = torch.tensor(values).quantile(torch.tensor([0.25, 0.5, 0.75])).tolist()
-    return f"{middle:.0%} ({low:.0%} to {high:.0%})"
-
-
-def other_programs(replayed: Iterable[Replayed]) -> list[str]:
-    """By which other versions these questions were asked, in sentences."""
-    groups: dict[str, list[int]] = {}
-    for one in replayed:
-        groups.setdefault(differences(one.program), []).append(one.id)
-    groups.pop("", None)
-    return [f"Questions {min(ids)} to {max(ids)} were asked with {what}." for what, ids in groups.items()]

@@ -1,17 +1,15 @@
 """The study that a file describes, opened for a command."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from askwise.errors import Refused
 from askwise.space import Space, Value
 from askwise.storage import StudyNotFound, check_address, names, shown
-from askwise.study import Config, Plan, Study, load
+from askwise.study import Config, Entry, Plan, Study, load
 from askwise.study.answer_tables import read_value
 from askwise.study.changes import refusal
 from askwise.study.plan import CHANGEABLE
@@ -32,36 +30,57 @@ class Session:
 
 @contextmanager
 def opened(
-    file: Path, *, writes: bool = False, new: bool = False, prefetch: bool = False, changing: bool = False
+    file: Path,
+    *,
+    writes: bool = False,
+    new: bool = False,
+    prefetch: bool = False,
+    changing: bool = False,
+    model: bool = True,
 ) -> Iterator[Session]:
     """The study of this file; its record is created only by a command that writes to it.
 
     ``new``: also beside other studies, where a name that is not there may be a mistake.  ``changing``: the
-    file may differ from the record in what a study can change.
+    file may differ from the record in what a study can change.  ``model``: whether anything is computed; a
+    command that only reads or writes the record need not wait for torch.
     """
-    torch.set_num_threads(1)  # more are slower here, and the last bits would depend on the machine
-    config = read_config(file)
-    if writes and config.storage is None:
-        advice = 'Add storage = "study.db" to [study].'
-        raise Refused("storage", f"be given in {file} to record anything", "none", advice)
-    recorded = _recorded(config, prefetch)
-    if recorded is None:
-        place = config.storage if writes else None
-        if place is not None and not new:
-            _check_first(place, config.name)
-        study = Study.of(config.plan(), place, config.name, prefetch=prefetch)
-    else:
-        study = recorded
-    with closing(study):
-        if recorded is not None:
+    if model:
+        import torch
+
+        torch.set_num_threads(1)  # more are slower here, and the last bits would depend on the machine
+    config = read_config(file, known=True)
+    with ExitStack() as stack:
+        study = _recorded(config, prefetch)
+        recorded = study is not None
+        if study is not None:
+            stack.enter_context(closing(study))
+        if study is None or not _is_as(config, study.plan.to_dict()):
+            config = read_config(file)
+        if writes and config.storage is None:
+            advice = 'Add storage = "study.db" to [study].'
+            raise Refused("storage", f"be given in {file} to record anything", "none", advice)
+        if study is None:
+            study = stack.enter_context(closing(_begun(config, writes, new, prefetch)))
+        else:
             check_agreement(file, config, study.plan, changing)
-        yield Session(config, study, recorded=recorded is not None or writes)
+        yield Session(config, study, recorded=recorded or writes)
 
 
-def read_config(file: Path) -> Config:
-    """The configuration in a file; a relative path of the record is relative to the folder of the file."""
+def _begun(config: Config, writes: bool, new: bool, prefetch: bool) -> Study:
+    """A study without a record yet; in memory, unless something is to be written."""
+    place = config.storage if writes else None
+    if place is not None and not new:
+        _check_first(place, config.name)
+    return Study.of(config.plan(), place, config.name, prefetch=prefetch)
+
+
+def read_config(file: Path, known: bool = False) -> Config:
+    """The configuration in a file; a relative path of the record is relative to the folder of the file.
+
+    ``known``: it is recorded as the file says, see :func:`askwise.study.load`.
+    """
     try:
-        config = load(file)
+        config = load(file, known=known)
     except Refused as error:
         if not error.place:  # it names the file itself
             raise
@@ -110,7 +129,7 @@ def check_agreement(file: Path, config: Config, recorded: Plan, changing: bool) 
     if config.feedback != recorded.feedback:  # first: the recorded rule need not fit the other
         raise refusal("feedback", recorded.feedback, config.feedback, str(file))
     stored = recorded.to_dict()
-    before, now = _listed(stored), _listed(plan_of(config, recorded).written_like(stored))
+    before, now = _listed(stored), _listed(_settings(config, stored))
     for name in {**now, **before}:
         value: Any = now.get(name)
         old: Any = before.get(name)
@@ -130,6 +149,28 @@ def check_agreement(file: Path, config: Config, recorded: Plan, changing: bool) 
             was, got = "", f"a change, {' and '.join(parts)}"
         advice = "Run `askwise change` to go on so, or change it back." if can_change else _ANOTHER
         raise Refused(name, f"stay as {were}{was}", got, advice, str(file))
+
+
+def _is_as(config: Config, stored: dict[str, Any]) -> bool:
+    """Whether the file says what the record says; not so if it cannot be understood."""
+    try:
+        return _listed(_settings(config, stored)) == _listed(stored)
+    except Refused:
+        return False
+
+
+def _settings(config: Config, stored: dict[str, Any]) -> dict[str, Any]:
+    """The settings in a file, as they would be recorded.
+
+    Those that it leaves out keep their recorded values, even if the defaults have changed since.  Rule and
+    kernel are not read again if they are as recorded.
+    """
+    left_open = {name: stored[name] for name in _OPEN if getattr(config, name) is None}
+    given = {"rule": config.rule or stored["rule"], "kernel": config.kernel}
+    same = {name: stored[name] for name, text in given.items() if text == stored[name]}
+    usual = {"rule": None, "kernel": Config.kernel}
+    plan = config.plan(**left_open | {name: usual[name] for name in same}, enough=False)
+    return plan.written_like(stored) | same
 
 
 def _spelled(value: Any) -> str:
@@ -172,6 +213,41 @@ def read_participant(name: str | None, study: Study) -> str | None:
         names = ", ".join(repr(one) for one in known if one is not None) or "nobody with a name"
         raise Refused("--participant", f"have answered ({names})", repr(name), "Correct the name.")
     return name
+
+
+@dataclass(frozen=True)
+class Case:
+    """Whose result is shown, and in which context."""
+
+    participant: str | None
+    context: dict[str, Any] | None = None
+
+    def answers(self, study: Study) -> int:
+        """How many answers were given in this case."""
+        answered = [entry for entry in study.history() if entry.status == "answered"]
+        if study.plan.people.participants == "separate":
+            answered = [entry for entry in answered if entry.participant == study.whose(self.participant)]
+        return sum(self.context in (None, _context_of(entry, study.space)) for entry in answered)
+
+
+def each_case(study: Study, participant: str | None, context: dict[str, Any] | None) -> list[Case]:
+    """The cases that have a result each, if none of them is named; empty if there is one result.
+
+    Everybody, in a study of separate people, and each context in which there are answers, the last ones last.
+    """
+    people, contexts = each_person(study, participant), [context]
+    if study.space.contexts and context is None:
+        answered = [entry for entry in study.history() if entry.status == "answered"]
+        seen = [_context_of(entry, study.space) for entry in answered]
+        contexts = [one for number, one in enumerate(seen) if one not in seen[:number]]
+    elif not people:
+        return []
+    return [Case(who, one) for who in people or [participant] for one in contexts]
+
+
+def _context_of(entry: Entry, space: Space) -> dict[str, Any]:
+    """The values of the context parameters, also of answers that were recorded from elsewhere."""
+    return {name: entry.options[0][name] for name in space.contexts}
 
 
 def each_person(study: Study, participant: str | None) -> list[str | None]:

@@ -41,11 +41,12 @@ def init(
 @main.command()
 def check(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     """Check the study file and show what it says."""
-    from askwise.cli.screen import console, counted, table
+    from askwise.cli.app import counted
+    from askwise.cli.screen import console, table
     from askwise.cli.session import opened
     from askwise.storage import shown as shown_address
 
-    with opened(study) as session:
+    with opened(study, model=False) as session:
         config, plan = session.config, session.study.plan
         questions, answers = len(session.study.history()), session.study.count()
     settings = plan.to_dict()

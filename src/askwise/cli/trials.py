@@ -6,12 +6,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from askwise.cli.app import counted
 from askwise.cli.claims import Claims, claims
 from askwise.cli.codes import Codes
 from askwise.cli.conversation import Done, Interview, interviewed, record_unless_answered
 from askwise.cli.machine import Machine
 from askwise.cli.outcome import Outcome, outcome
-from askwise.cli.screen import counted
 from askwise.cli.template import environment, filled, place_names, template_words, values_by_place
 from askwise.errors import Failed, Refused
 from askwise.space import readable

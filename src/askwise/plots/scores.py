@@ -104,7 +104,7 @@ def _trace(scene: Scene) -> Trace:
     known = {entry.id: entry for entry in entries if waiting is None or entry.id < waiting.id}
     rule = Watched(study.rule)
     model = copy.copy(study.model)
-    model.plan = replace(study.plan, rule=rule)  # what it has learned does not depend on the rule
+    model.plan = replace(study.plan, spelled_rule=rule)  # what it has learned does not depend on the rule
     options, order = next_question(model, Situation.of(State(known), given, study.plan.people, who))
     members = [options[order.index(member)] for member in range(len(order))]
     return Trace(model.points(members if waiting is None else waiting.members), rule.steps)

@@ -6,15 +6,16 @@ import sys
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-
-import numpy as np
-import torch
-from jaxtyping import Float
-from scipy.optimize import Bounds, LinearConstraint, milp
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from askwise.errors import Refused
-from askwise.space.domain import Domain
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from askwise.space.domain import Domain
+else:  # only solving them needs torch, which takes seconds to import
+    Domain = Tensor = Any
 
 NEARLY = 1e-8
 """Relative violation of a constraint that is allowed in settings from users."""
@@ -110,8 +111,10 @@ def _total(one: float, other: float) -> float:
     return 0.0 if abs(total) < _ROUNDING * (abs(one) + abs(other)) else total
 
 
-def narrowed(domain: Domain, weights: Float[Tensor, "c d"], limits: Float[Tensor, " c"]) -> Domain | None:
+def narrowed(domain: Domain, weights: Tensor, limits: Tensor) -> Domain | None:
     """The domain with constraints on weighted sums of natural values; None if it is empty."""
+    import torch
+
     always = (torch.where(domain.given.isnan(), weights, 0.0) == 0).all(-1)  # on the context alone
     context = replace(domain, weights=weights[always], limits=limits[always])
     if not context.feasible(domain.given.nan_to_num(0.0), NEARLY):
@@ -128,6 +131,10 @@ def narrowed(domain: Domain, weights: Float[Tensor, "c d"], limits: Float[Tensor
 
 def _solved(domain: Domain) -> Domain | None:
     """The domain with an anchor found by linear programming; None if nothing is feasible."""
+    import numpy as np
+    import torch
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
     width = domain.high - domain.low
     # for the solver: whole numbers of steps; other coordinates as shares of their range
     whole, step = domain.stepped, torch.where(domain.stepped, domain.step, 1.0)

@@ -5,18 +5,19 @@ import keyword
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
-
-import torch
-from jaxtyping import Float
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from askwise.errors import Refused, WrongType
 from askwise.space.constraints import NEARLY, HalfSpace, narrowed, parsed
-from askwise.space.domain import Domain
 from askwise.space.exact import Comparison, comparisons, corrected
 from askwise.space.parameters.base import KINDS, Coordinate, Parameter, Setting, Value
-from askwise.space.pool import Pool
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from askwise.space.domain import Domain
+else:  # only points need torch, which takes seconds to import
+    Domain = Tensor = Any
 
 _CACHED = 32  # contexts
 _TRIED = 8  # settings that may have an exact one next to them
@@ -26,6 +27,7 @@ _TOWARDS = [1 - 2.0**-k for k in (40, 30, 20, 12, 8, 5, 3, 2, 1)]  # shares of t
 class Space:
     """The parameters of a study by name, and constraints between them.
 
+    >>> import torch
     >>> from askwise.space import Choice, Fixed, Integer, Real
     >>> space = Space(gain=Real(0, 10), bands=Integer(1, 8), mode=Choice(["soft", "hard"]), rate=Fixed(48))
     >>> space.natural(torch.tensor([0.5, 1.0, 0.0, 1.0]).double())
@@ -53,7 +55,6 @@ class Space:
         self.parameters: Mapping[str, Parameter] = dict(parameters)
         self.constraints: tuple[str, ...] = ()
         self._half_spaces: list[HalfSpace] = []
-        self._free_domain: Domain | None = None  # without a context, where there are constraints
         self._domains: dict[object, Domain] = {}
         self._comparisons: list[Comparison] = []
         self._refuges: dict[Domain, dict[str, Value] | None] = {}
@@ -79,12 +80,18 @@ class Space:
         more = [half for text in constraints for half in parsed(text, known)]  # type: ignore[arg-type]
         narrow._half_spaces = [*self._half_spaces, *more]
         narrow._comparisons = comparisons(narrow.constraints, self.parameters)
-        if narrow._half_spaces:
-            narrow._free_domain = narrow._anchored({})
-            if narrow._free_domain is None:
-                got = " and ".join(map(repr, narrow.constraints))
-                raise Refused("constraints", "leave at least one setting", got, "Loosen one of them.")
         return narrow
+
+    @functools.cached_property
+    def _free_domain(self) -> Domain | None:
+        """Which points are settings, whatever the context; None where there are no constraints."""
+        if not self._half_spaces:
+            return None
+        found = self._anchored({})
+        if found is None:
+            got = " and ".join(map(repr, self.constraints))
+            raise Refused("constraints", "leave at least one setting", got, "Loosen one of them.")
+        return found
 
     @property
     def d(self) -> int:
@@ -115,6 +122,8 @@ class Space:
 
     def values(self, point: Tensor) -> dict[str, Value]:
         """The value of each parameter at a point, which may miss the constraints by a rounding error."""
+        from torch import Tensor
+
         if not isinstance(point, Tensor):
             advice = "Make it by space.unit, or by torch.tensor."
             raise WrongType("point", f"be a tensor of {self.d} coordinates", repr(point), advice)
@@ -126,8 +135,8 @@ class Space:
         places, items = iter(point.tolist()), self.parameters.items()
         return {name: kind.natural([next(places) for _ in range(kind.width)]) for name, kind in items}
 
-    def unit(self, params: Mapping[str, Value]) -> Float[Tensor, " d"]:
-        """The point of the unit cube for a setting; fixed parameters and columns of items may be left out."""
+    def unit(self, params: Mapping[str, Value]) -> Tensor:
+        """The point [d] of a setting; fixed parameters and columns of items may be left out."""
         fixed = {name: p.natural([]) for name, p in self.parameters.items() if not p.width}
         filled = {**fixed, **params}
         for name, parameter in self.parameters.items():
@@ -144,7 +153,7 @@ class Space:
             raise Refused("params", expected, dict(params), "Change one of them.")
         return _f64(places)
 
-    def extended_unit(self, params: Mapping[str, Value]) -> Float[Tensor, " d"]:
+    def extended_unit(self, params: Mapping[str, Value]) -> Tensor:
         """The point of a setting that was allowed once; outside the unit cube if a range is narrower now."""
         items = self.parameters.items()
         return _f64([x for name, kind in items if kind.width for x in kind.extended_places(params[name])])
@@ -298,6 +307,8 @@ class Space:
         found = corrected(setting, self._comparisons, self.parameters)
         if found is not None:
             return found
+        import torch
+
         domain = self.domain({name: setting[name] for name in self.contexts})
         assert domain is not None
         anchor = torch.where(domain.one_hot, point, domain.anchor)
@@ -312,6 +323,8 @@ class Space:
 
     def _exact_setting(self, domain: Domain) -> dict[str, Value] | None:
         """A setting that satisfies the constraints exactly, the anchor if possible; None if none is found."""
+        import torch
+
         if domain not in self._refuges:
             engine = torch.quasirandom.SobolEngine(domain.d, scramble=True, seed=0)
             points = [domain.anchor, *domain.snapped(engine.draw(_TRIED, dtype=torch.float64))]
@@ -321,6 +334,11 @@ class Space:
 
     def _anchored(self, context: Mapping[str, tuple[float, ...]]) -> Domain | None:
         """The domain with the context at these places; None if it is empty."""
+        import torch
+
+        from askwise.space.domain import Domain
+        from askwise.space.pool import Pool
+
         axes, given, choices, pools = list[Coordinate](), list[float](), [], []
         for name, parameter in self.parameters.items():
             if parameter.one_hot:
@@ -349,4 +367,6 @@ class Space:
 
 
 def _f64(values: object) -> Tensor:
+    import torch
+
     return torch.tensor(values, dtype=torch.float64)

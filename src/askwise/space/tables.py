@@ -7,7 +7,8 @@ from typing import Any
 
 from askwise.errors import NotFound, Refused, WrongType
 
-_NAME = "name"  # of the column of a list of names, where none is given
+NAME = "name"
+"""The column of a list of names, where none is given."""
 
 
 def columns_of(table: Any, id: str, features: Any) -> tuple[dict[str, list[Any]], tuple[str, ...]]:
@@ -27,7 +28,7 @@ def columns_of(table: Any, id: str, features: Any) -> tuple[dict[str, list[Any]]
         return {str(name): [row.get(name) for row in rows] for name in rows[0]}, names
     if all(isinstance(row, list | tuple) for row in rows):
         return _of_array(rows, names)
-    return {id or _NAME: list(rows)}, names
+    return {id or NAME: list(rows)}, names
 
 
 def _checked_names(features: Any) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from askwise.errors import Conflict, NotFound, Refused, WrongType
 
-KINDS = ("asked", "again", "answered", "skipped", "amended", "voided", "expired", "changed")
+KINDS = ("asked", "again", "answered", "skipped", "amended", "voided", "expired", "undone", "changed")
 ONCE = (("asked",), ("answered", "skipped"))
 """A question has at most one event of each of these groups."""
 OF_STUDY = ("changed",)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from askwise.study.feedback import FEEDBACKS as FEEDBACKS
     from askwise.study.model import Model as Model
     from askwise.study.plan import Plan as Plan
+    from askwise.study.predictions import Comparison as Comparison
+    from askwise.study.predictions import Prediction as Prediction
     from askwise.study.question import Question as Question
     from askwise.study.question import Status as Status
     from askwise.study.questions import Situation as Situation
@@ -53,6 +55,7 @@ _HOMES = {
     "feedback": ("FEEDBACKS",),
     "plan": ("Plan",),
     "model": ("Model",),
+    "predictions": ("Comparison", "Prediction"),
     "questions": ("Situation", "next_question"),
     "raters": ("Estimate", "Rater", "Raters"),
     "recommendation": (

@@ -1,8 +1,6 @@
 """Answers from tables: files that `askwise export` wrote, DataFrames, and rows by hand."""
 
-import csv
 import hashlib
-import io
 import json
 import math
 import os
@@ -13,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from askwise.errors import Refused
-from askwise.space import Parameter, Value
+from askwise.space import Parameter, Real, Value
 from askwise.study.answers import Answer, labels
 from askwise.study.answers.base import KINDS
-from askwise.study.cells import restored, text_of
+from askwise.study.cells import text_of
 from askwise.study.plan import Plan
+from askwise.study.sheets import Sheet, check_different
 from askwise.study.validation import recorded
 
 BEFORE, AFTER = ("question", "option"), ("status", "outcome", "participant", "seconds", "asked")
@@ -89,7 +88,7 @@ def _questions(table: Any, plan: Plan) -> Questions:
         return _json_questions(text) if text.lstrip().startswith("{") else _of_csv(file, text, plan)
     records = table.to_dict("records") if _is_frame(table) else table
     columns = [str(name) for name in (table.columns if _is_frame(table) else records[0])]
-    _check_different(columns)
+    check_different(columns)
     rows = []
     for number, record in enumerate(records, 1):
         if {str(name) for name in record} != set(columns):
@@ -115,34 +114,22 @@ def _checked(row: Imported, plan: Plan) -> Imported:
 
 
 def _of_csv(file: Path, text: str, plan: Plan) -> Questions:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header, *lines = [(reader.line_num, line) for line in reader if any(cell.strip() for cell in line)]
-    except (csv.Error, ValueError) as error:
-        got = f"{file} ({error})"
-        raise Refused("file", "be CSV with a header", got, "Run `askwise export` for an example.") from None
-    columns = [restored(cell.strip()) for cell in header[1]]
-    _check_different(columns)
-    rows: list[tuple[str, Cells]] = []
-    for number, cells in lines:
-        if len(cells) != len(columns):
-            advice = "Put quotes around a cell with a comma in it."
-            raise Refused(f"row {number}", f"have {len(columns)} cells, like the header", len(cells), advice)
-        rows.append(
-            (f"row {number}", dict(zip(columns, (restored(cell.strip()) for cell in cells), strict=True)))
-        )
-    return _of_rows(rows, columns, plan)
+    sheet, ends = Sheet.of(file, text), _ends(plan)
+    if set(BEFORE + AFTER) <= set(sheet.columns):
+        ends = [""]
+    else:
+        sheet = sheet.renamed(_spellings(sheet.columns, plan))
+    known: dict[str, Parameter] = {
+        f"{name}{end}": p for name, p in plan.space.parameters.items() for end in ends
+    }
+    known["seconds"] = Real(0, 1)
+    sheet = sheet.with_decimal_points(known)
+    return _of_rows([(f"row {line}", cells) for line, cells in sheet.rows], sheet.columns, plan)
 
 
 def _text(cell: Any) -> str:
     """A cell that is text; pandas reads places and names that are numbers as such."""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-
-
-def _check_different(columns: Sequence[str]) -> None:
-    twice = [name for name in columns if columns.count(name) > 1]
-    if twice:
-        raise Refused("columns", "have different names", f"{twice[0]!r} twice", "Rename one.")
 
 
 def _of_rows(rows: Sequence[tuple[str, Cells]], columns: Sequence[str], plan: Plan) -> Questions:
@@ -168,6 +155,14 @@ def _setting(cells: Cells, plan: Plan, end: str = "") -> dict[str, Any]:
 def _ends(plan: Plan) -> list[str]:
     """Suffixes of columns: ``gain, answer`` for yes/no, ``gain_a, gain_b, answer`` for more."""
     return [""] if plan.size == 1 else [f"_{label.lower()}" for label in labels(plan.size)]
+
+
+def _spellings(columns: Sequence[str], plan: Plan) -> dict[str, str]:
+    """Columns whose option is a capital letter, such as ``gain_A``, as they are spelled here."""
+    pairs = [(name, end) for name in plan.space.parameters for end in _ends(plan)]
+    known = {f"{name}{end}" for name, end in pairs}
+    other = {f"{name}{end.upper()}": f"{name}{end}" for name, end in pairs}
+    return {spelled: name for spelled, name in other.items() if spelled in columns and spelled not in known}
 
 
 def _check_simple(columns: Sequence[str], plan: Plan) -> None:

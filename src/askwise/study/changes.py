@@ -2,18 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
-
-from gpytorch.kernels import Kernel
+from typing import TYPE_CHECKING, Any
 
 from askwise.errors import Refused
-from askwise.model import covariance
 from askwise.space import Space
 from askwise.storage import Event
-from askwise.study.model import Model
 from askwise.study.people import SHARED
 from askwise.study.plan import CHANGEABLE, Plan, spelled, written_after
-from askwise.study.shelf import Shelf
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+    from askwise.study.model import Model
+else:  # only models and kernels need torch, which takes seconds to import
+    Kernel = Model = Any
 
 _KIND = "the answers so far are to questions of another kind"
 _PEOPLE = "it says how the answers so far came about"
@@ -90,9 +92,9 @@ def difference(before: Plan, after: Plan) -> tuple[dict[str, Any], list[str]]:
     said = before.space.change_to(after.space)
     if before.space.to_dict() != after.space.to_dict():
         written["space"] = after.space.to_dict()
-    if str(before.rule) != str(after.rule):
-        written["rule"] = str(after.rule)
-        said.append(f"rule: {before.rule} becomes {after.rule}")
+    if str(before.spelled_rule) != str(after.spelled_rule):
+        written["rule"] = str(after.spelled_rule)
+        said.append(f"rule: {before.spelled_rule} becomes {after.spelled_rule}")
     if not _is_same_kernel(before.kernel, after.kernel):
         written["kernel"] = spelled(after.kernel)
         said.append(f"kernel: {_kernel_text(before.kernel)} becomes {_kernel_text(after.kernel)}")
@@ -113,18 +115,28 @@ class Course:
     def __init__(self, plan: Plan, shared: bool = False) -> None:
         """Begin with this plan; ``shared``: with programs whose learned kernels are worth looking for."""
         self._shared, self._followed = shared, 0
-        self._model = self._model_of(plan)
+        self._plan = plan
+        self._model: Model | None = None
 
-    def after(self, changes: Mapping[int, Event]) -> Model:
-        """The model after these changes, of which earlier ones were the first."""
+    def plan_after(self, changes: Mapping[int, Event]) -> Plan:
+        """The plan after these changes, of which earlier ones were the first."""
         if len(changes) > self._followed:
-            plan = self._model.plan
             for event in list(changes.values())[self._followed :]:
-                plan = plan.changed_by(event.body)
-            self._model, self._followed = self._model_of(plan), len(changes)
+                self._plan = self._plan.changed_by(event.body)
+            self._followed = len(changes)
+        return self._plan
+
+    def model_after(self, changes: Mapping[int, Event]) -> Model:
+        """The model by that plan."""
+        plan = self.plan_after(changes)
+        if self._model is None or self._model.plan is not plan:
+            self._model = self._model_of(plan)
         return self._model
 
     def _model_of(self, plan: Plan) -> Model:
+        from askwise.study.model import Model
+        from askwise.study.shelf import Shelf
+
         return Model(plan, Shelf(plan) if self._shared else None)
 
 
@@ -151,6 +163,8 @@ def _is_same_kernel(before: Kernel | str, after: Kernel | str) -> bool:
 def _kernel_text(kernel: Kernel | str) -> str:
     if isinstance(kernel, str):
         return f"{kernel}, learned"
+    from askwise.model import covariance
+
     prior = covariance(kernel)
     return f"{getattr(prior, 'name', type(kernel).__name__)}, fixed"
 

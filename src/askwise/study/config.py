@@ -52,14 +52,15 @@ class Config:
 _UNPLANNED = ("name", "question", "storage", "imports")
 
 
-def load(source: str | Path) -> Config:
+def load(source: str | Path, *, known: bool = False) -> Config:
     """The study that a TOML file (or a text of more than one line) describes.
+
+    ``known``: it is recorded as the file says, so what takes long to check was checked then: the rule, the
+    kernel, and whether there is something to ask about.
 
     >>> load('[study]\\nname = "hall"\\n[space.gain]\\ntype = "real"\\nlow = 0\\nhigh = 40').space
     Space(gain=Real(0, 40))
     """
-    from askwise.rules import parse
-
     is_text = isinstance(source, str) and "\n" in source
     file = Tables.read(str(source) if is_text else _content(Path(source)))
     for key in file.content:
@@ -76,14 +77,21 @@ def load(source: str | Path) -> Config:
         for module in imports:
             plugins.use(module, None if is_text else Path(source).absolute().parent)
     folder = Path() if is_text else Path(source).parent
-    space = _space(file, folder, study.pop("constraints", []))
+    space = _space(file, folder, study.pop("constraints", []), known)
     config = Config(space=space, imports=imports, **study)
+    if not known:
+        _check_plan(file, config)
+    return config
+
+
+def _check_plan(file: Tables, config: Config) -> None:
     with file.placing("study", "rule"):
-        if config.rule is not None:
-            parse(config.rule)
+        if config.rule not in (None, FEEDBACKS[config.feedback].rule):
+            from askwise.rules import parse
+
+            parse(str(config.rule))
     with file.placing("study"):
         config.plan()
-    return config
 
 
 def _content(path: Path) -> str:
@@ -144,13 +152,15 @@ _BY_TYPE: dict[object, Check] = {
 """What a key of a parameter must be, by the type of the field."""
 
 
-def _space(file: Tables, folder: Path, constraints: list[str]) -> "askwise.space.Space":
+def _space(file: Tables, folder: Path, constraints: list[str], known: bool) -> "askwise.space.Space":
     from askwise.space import Space
 
     parameters = {name: _parameter(file, folder, name) for name in file.table("space")}
     with file.placing("space"):
         space = Space(**parameters)
     with file.placing("study", "constraints"):
+        if known:
+            return Space.from_dict(space.to_dict() | {"constraints": constraints})
         return space.where(*constraints) if constraints else space
 
 

@@ -21,8 +21,11 @@ class Ledger:
     def __init__(self, record: Record) -> None:
         """Read all that is recorded."""
         self.record, self.state = record, State()
-        self._program = program(getattr(record, "engine", type(record).__name__))
         self.catch_up()
+
+    @property
+    def _program(self) -> dict[str, Any]:
+        return program(getattr(self.record, "engine", type(self.record).__name__))
 
     def catch_up(self) -> bool:
         """Take what others have recorded; whether there was anything."""
@@ -47,10 +50,11 @@ class Ledger:
     def add_all(self, drafts: Sequence[Draft]) -> bool:
         """Whether all of these events were recorded; if not, none was.
 
-        The first event of a program that is not the last one to have written says which it is.
+        The first question of a program that is not the last one to have asked says which it is; answers do
+        not depend on it.
         """
         first, *others = drafts
-        if self.state.program != self._program:
+        if first.kind == "asked" and self.state.program != self._program:
             first = replace(first, body=first.body | {"program": self._program})
         try:
             events = self.record.append_all([first, *others], expected=self.state.last)
@@ -74,8 +78,10 @@ class Ledger:
         """
         while True:
             try:
-                if wanted(self.state.entries[question]):
-                    if self.add(kind, question, body):
+                entry = self.state.entries[question]
+                if wanted(entry):
+                    written, what = entry.written(kind, body)
+                    if self.add(written, question, what):
                         return
                 elif not self.catch_up():
                     return

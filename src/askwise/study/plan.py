@@ -1,20 +1,27 @@
 """The settings of a study, checked and stored as JSON; some may change, by an event of the record."""
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from gpytorch.kernels import Kernel
-
-from askwise import model, plugins
+from askwise import plugins
 from askwise.errors import NotFound, Refused, WrongType
-from askwise.rules import Rule, parse
 from askwise.space import Items, Space
 from askwise.study.feedback import Feedback, feedback_of
 from askwise.study.people import NAMES, SHARED, People
 
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+    from askwise.model import Data
+    from askwise.rules import Rule
+else:  # only rules and kernels need torch, which takes seconds to import
+    Data = Kernel = Rule = Any
+
+_KERNEL = "matern52"
+_BUILT_IN = ("se", "matern32", "matern52")  # kernels that need not be looked up, nor torch be imported
 _MOST_REPEATS = 0.5  # a repeated question must have been asked before
 _NEW: dict[str, object] = {"lapses": "learned", "threshold": "best"}  # what new studies assume of people
 
@@ -31,7 +38,8 @@ class Plan:
     space: Space
     feedback: str
     """``binary``, ``duel`` or ``batch``."""
-    rule: Rule
+    spelled_rule: Rule | str
+    """The rule; or its spelling, if it is one of ours that was checked before and nobody has used it yet."""
     size: int
     seed: int
     kernel: Kernel | str
@@ -47,11 +55,12 @@ class Plan:
     """Settings of new studies that nobody asked for; a study that was begun without them goes on so."""
 
     @classmethod
-    def checked(cls, *settings: object, **named: object) -> "Plan":
-        """A plan of a new study with the settings of :meth:`read`, whose space has enough settings."""
+    def checked(cls, *settings: object, enough: bool = True, **named: object) -> "Plan":
+        """A plan of a new study with the settings of :meth:`read`, whose space has ``enough`` settings."""
         new = {name: value for name, value in _NEW.items() if named.get(name) is None}
         plan = replace(cls.read(*settings, **(named | new)), implied=frozenset(new))
-        plan.check_enough_anywhere()
+        if enough:
+            plan.check_enough_anywhere()
         return plan
 
     @classmethod
@@ -62,7 +71,7 @@ class Plan:
         rule: object = None,
         size: object = None,
         seed: object = 0,
-        kernel: object = "matern52",
+        kernel: object = _KERNEL,
         initial: object = None,
         expires: object = None,
         repeats: object = 0.0,
@@ -77,7 +86,7 @@ class Plan:
         return cls(
             space,
             str(feedback),
-            _checked_rule(kind.rule if rule is None else rule, kind),
+            _checked_rule(rule, kind),
             kind.check_size(size),
             _whole("seed", seed, lowest=None),
             _checked_kernel(kernel, space.d),
@@ -87,13 +96,26 @@ class Plan:
             People.read(kind.compares, **people),
         )
 
+    @functools.cached_property
+    def rule(self) -> Rule:
+        """The rule that chooses questions."""
+        from askwise.rules import parse
+
+        return parse(self.spelled_rule) if isinstance(self.spelled_rule, str) else self.spelled_rule
+
     def changed(self, **instead: Any) -> "Plan":
         """The plan with other values of some of the ``CHANGEABLE`` settings."""
-        given = {name: getattr(self, name) for name in CHANGEABLE} | instead
+        unchecked: dict[str, object] = {"rule": None}  # was checked before: torch need not be imported for it
+        if isinstance(self.kernel, str):
+            unchecked["kernel"] = _KERNEL
+        given = {name: getattr(self, name) for name in CHANGEABLE if name not in unchecked}
         people = {name: getattr(self.people, name) for name in NAMES}
         fixed = {"feedback": self.feedback, "size": self.size, "seed": self.seed, "initial": self.initial}
-        plan = Plan.read(**given, **fixed, **people)
-        return replace(plan, space=plan.space.like(self.space), implied=self.implied)
+        plan = Plan.read(**(given | unchecked | instead), **fixed, **people)
+        same: dict[str, Any] = {} if "rule" in instead else {"spelled_rule": self.spelled_rule}
+        if "kernel" not in instead:
+            same["kernel"] = self.kernel
+        return replace(plan, space=plan.space.like(self.space), implied=self.implied, **same)
 
     def changed_by(self, written: Mapping[str, Any]) -> "Plan":
         """The plan after a change that :func:`difference` wrote."""
@@ -128,7 +150,7 @@ class Plan:
         written = {
             "space": self.space.to_dict(),
             "feedback": self.feedback,
-            "rule": str(self.rule),
+            "rule": str(self.spelled_rule),
             "size": self.size,
             "seed": self.seed,
             "kernel": spelled(self.kernel),
@@ -142,10 +164,9 @@ class Plan:
     @property
     def imports(self) -> list[str]:
         """Modules of other packages that it needs."""
-        homes = plugins.home_of(type(self.rule), *map(type, self.space.parameters.values()))
-        if isinstance(self.kernel, str):
-            return sorted({*homes, *model.kernel_home(self.kernel)})
-        return homes
+        own = [] if isinstance(self.spelled_rule, str) else [type(self.spelled_rule)]
+        homes = plugins.home_of(*own, *map(type, self.space.parameters.values()))
+        return sorted({*homes, *_kernel_home(self.kernel)})
 
     def written_like(self, stored: Mapping[str, Any]) -> dict[str, Any]:
         """The plan as JSON, with what nobody asked for as it is in a stored study."""
@@ -159,11 +180,21 @@ class Plan:
         """The plan that :meth:`to_dict` wrote."""
         given = dict(settings)
         homes = given.pop("imports", [])
-        # not refused for want of settings: it may have been begun before that was checked
-        return _with_modules(homes, lambda: cls.read(**_read_back(given)))
+
+        def read() -> Plan:
+            # not refused for want of settings: it may have been begun before that was checked
+            back = _read_back(given)
+            if homes or not isinstance(back["kernel"], str):
+                return cls.read(**back)
+            checked = cls.read(**(back | {"rule": None, "kernel": _KERNEL}))
+            return replace(checked, spelled_rule=back["rule"], kernel=back["kernel"])
+
+        return _with_modules(homes, read)
 
     def expected_kernel(self) -> Kernel:
         """The kernel that is expected for this space, with priors on its parameters."""
+        from askwise import model
+
         assert isinstance(self.kernel, str)
         owners = [self.space.parameters[name] for name in self.space.owners]
         chosen = {id(parameter): parameter.dimensions for parameter in owners}
@@ -190,8 +221,10 @@ def _read_back(written: Mapping[str, Any]) -> dict[str, Any]:
     if "space" in given:
         given["space"] = Space.from_dict(given["space"])
     if isinstance(given.get("kernel"), Mapping):
+        from askwise.model import kernel
+
         parts = given["kernel"]
-        given["kernel"] = model.kernel(parts["name"], parts["lengthscale"], parts["outputscale"])
+        given["kernel"] = kernel(parts["name"], parts["lengthscale"], parts["outputscale"])
     return given
 
 
@@ -207,12 +240,20 @@ def _with_modules(homes: Sequence[str], read: Callable[[], Plan]) -> Plan:
         raise NotFound(error.what, error.expected, error.got, advice) from None
 
 
-def no_answers(d: int) -> model.Data:
+def no_answers(d: int) -> Data:
     """The data of a study in which nothing has been answered yet."""
-    return model.Data.binary(torch.empty(0, d, dtype=torch.float64), torch.empty(0))
+    import torch
+
+    from askwise.model import Data
+
+    return Data.binary(torch.empty(0, d, dtype=torch.float64), torch.empty(0))
 
 
-def _checked_rule(rule: object, kind: Feedback) -> Rule:
+def _checked_rule(rule: object, kind: Feedback) -> Rule | str:
+    if rule is None or (isinstance(rule, str) and rule == kind.rule):
+        return kind.rule
+    from askwise.rules import Rule, parse
+
     if not isinstance(rule, str | Rule):
         raise WrongType("rule", "be a Rule or its spelling", repr(rule), "Write rule='muc', say.")
     chosen = parse(rule) if isinstance(rule, str) else rule
@@ -224,6 +265,12 @@ def _checked_rule(rule: object, kind: Feedback) -> Rule:
 
 
 def _checked_kernel(given: object, d: int) -> Kernel | str:
+    if isinstance(given, str) and given in _BUILT_IN:
+        return given
+    from gpytorch.kernels import Kernel
+
+    from askwise import model
+
     if not isinstance(given, str | Kernel):
         raise WrongType("kernel", "be a GPyTorch kernel or a name", repr(given), "Write 'matern52', say.")
     if isinstance(given, str):
@@ -231,6 +278,15 @@ def _checked_kernel(given: object, d: int) -> Kernel | str:
     else:
         model.infer(no_answers(d), given)
     return given
+
+
+def _kernel_home(given: Kernel | str) -> list[str]:
+    """The module that registered a kernel family; empty if it is built in."""
+    if not isinstance(given, str) or given in _BUILT_IN:
+        return []
+    from askwise.model import kernel_home
+
+    return kernel_home(given)
 
 
 def _whole(name: str, value: object, lowest: int | None) -> int:
@@ -261,6 +317,8 @@ def spelled(given: Kernel | str) -> str | dict[str, Any]:
     """A name, or one of the three built-in kernels, as JSON."""
     if isinstance(given, str):
         return given
+    from askwise import model
+
     prior = model.covariance(given)
     if not isinstance(prior, model.Stationary) or given.batch_shape:
         expected = "be a name or a kernel made by askwise.kernel, to be stored"

@@ -5,10 +5,6 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import torch
-
-from askwise.numerics import VERSION
-
 Program = dict[str, Any]
 
 
@@ -27,6 +23,10 @@ def differences(then: Program | None) -> str:
 
 @functools.cache
 def _here() -> Program:
+    import torch
+
+    from askwise.numerics import VERSION
+
     libraries = {name: _version(name) for name in ("askwise", "torch", "gpytorch", "numpy")}
     libraries["torch"] = str(torch.__version__)  # with the build, such as +cpu
     capability = torch.backends.cpu.get_cpu_capability()  # the instructions that torch uses

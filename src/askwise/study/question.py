@@ -1,11 +1,15 @@
 """What a study shows: a question, and how far it has come."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from askwise.space import Space
-from askwise.study.checks import Check
 from askwise.study.state import Entry
+
+if TYPE_CHECKING:
+    from askwise.study.checks import Check
+else:  # checks need torch, questions do not
+    Check = Any
 
 
 @dataclass(frozen=True)

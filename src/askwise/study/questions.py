@@ -110,7 +110,7 @@ def replayed(plan: Plan, events: Sequence[Event], step: Callable[[], None] = lam
         for earlier in events[then.last : event.body["seen"]]:
             then.take(earlier)
         asked, order = event.body["options"], event.body["order"]
-        model = course.after(then.changes)
+        model = course.model_after(then.changes)
         situation = Situation.of(then, event.body["context"], plan.people, event.body["participant"])
         again, order_again = next_question(model, situation)
         apart = (model.points(asked) - model.points(again)).abs().max()

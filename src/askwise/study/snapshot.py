@@ -3,7 +3,6 @@
 Others may answer or change the study meanwhile; what is computed from a snapshot stays consistent.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from askwise.errors import Refused
 from askwise.model import Belief, Data
 from askwise.space import Setting
 from askwise.study import validation
@@ -45,22 +43,9 @@ class Snapshot:
         """The plan of that moment."""
         return self.model.plan
 
-    def answers_by_participant(self) -> dict[str | None, int]:
-        """How many answers everybody has given, in the order of their first answers."""
-        return dict(Counter(entry.participant for entry in self.state.having("answered")))
-
     def whose(self, participant: str | None) -> str | None:
-        """Whose utility is modelled for this participant; see :meth:`Study.whose`."""
-        if self.plan.people.participants != "separate":
-            return participant if self.plan.people.differ else None
-        known = list(self.answers_by_participant())
-        if participant is not None or not known or None in known:
-            return participant
-        if len(known) > 1:
-            names = ", ".join(map(repr, known))
-            expected = "be named in a study of separate people"
-            raise Refused("participant", expected, "none", f"Choose one of {names}.")
-        return known[0]
+        """Whose utility is modelled for this participant."""
+        return self.state.whose(self.plan.people, participant)
 
     def belief(self, participant: str | None) -> Belief:
         """Posterior of f."""
@@ -112,7 +97,7 @@ class Snapshot:
         """Whether the answers look as if somebody had looked at the questions."""
         answered = self.state.having("answered")
         separate = self.plan.people.participants == "separate"
-        people = list(self.answers_by_participant()) if separate else []
+        people = list(self.state.answers_by_participant()) if separate else []
         if participant is None and len(people) > 1:
             each = (self.state.of_participant(who).having("answered") for who in people)
             return checks(self.plan, [entry for theirs in each for entry in theirs], None)

@@ -2,6 +2,7 @@
 
 import functools
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -9,11 +10,12 @@ from typing import Any, Literal, get_args
 from askwise.errors import Conflict, Refused
 from askwise.space import Setting
 from askwise.storage import OF_STUDY, Event
-from askwise.study.answers import Answer
+from askwise.study.answers import UNGIVEN, Answer
+from askwise.study.people import People
 
 EntryStatus = Literal["open", "expired", "answered", "skipped", "voided"]
 _STATUS: dict[str, EntryStatus] = {status: status for status in get_args(EntryStatus)}
-_STATUS |= {"asked": "open", "again": "open", "amended": "answered"}
+_STATUS |= {"asked": "open", "again": "open", "undone": "open", "amended": "answered"}
 """What a question is after an event of each kind."""
 _BEFORE: dict[str, tuple[tuple[EntryStatus, ...], str, str]] = {
     "answered": (("open", "expired"), "be open to be answered", "Use amend to change an answer."),
@@ -60,6 +62,8 @@ class Entry:
     """Response time, if known."""
     reason: str | None = None
     """Why it was skipped, amended or voided, if somebody said so."""
+    undone: bool = False
+    """Whether an answer or a skip was taken back, so that the record has one already."""
 
     @property
     def members(self) -> list[Setting]:
@@ -77,6 +81,12 @@ class Entry:
             raise Conflict(f"question {self.id}", expected, f"one that is {has}", advice)
         return True
 
+    def written(self, kind: str, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The kind and body by which an event is recorded: a second answer or skip amends the first."""
+        if not self.undone or kind not in ("answered", "skipped"):
+            return kind, body
+        return "amended", {"answer": None, **body}
+
     @functools.cached_property
     def answered(self) -> Answered:
         """The answer with what it is about."""
@@ -92,11 +102,13 @@ class State:
     last: int = 0
     """Number of the last event."""
     programs: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """Versions of the programs that wrote, by the first event that each wrote."""
+    """Versions of the programs that asked, by the first event that says so."""
     keys: dict[str, int] = field(default_factory=dict)
     """Questions that were recorded with a key, by which they are recorded once."""
     changes: dict[int, Event] = field(default_factory=dict)
     """Changes of the plan, by the numbers of their events."""
+    given: dict[int, int] = field(default_factory=dict)
+    """Number of the event by which a question got its last answer or skip."""
 
     @classmethod
     def after(cls, events: Iterable[Event]) -> "State":
@@ -116,6 +128,8 @@ class State:
         else:
             self.entries[event.question] = _changed(self.entries.get(event.question), event)
         self.last = event.number
+        if "answer" in event.body or event.kind == "skipped":
+            self.given[event.question] = event.number
         if "program" in event.body:
             self.programs[event.number] = event.body["program"]
         if "key" in event.body:
@@ -123,7 +137,7 @@ class State:
 
     @property
     def program(self) -> dict[str, Any] | None:
-        """Versions of the last program that wrote, if it said so."""
+        """Versions of the last program that asked, if it said so."""
         return self.programs[max(self.programs)] if self.programs else None
 
     def program_of(self, event: int) -> dict[str, Any] | None:
@@ -141,6 +155,29 @@ class State:
         """The state of one person's questions, numbered as in a study of their own."""
         theirs = [entry for _, entry in sorted(self.entries.items()) if entry.participant == participant]
         return State({number: replace(entry, id=number) for number, entry in enumerate(theirs)}, self.last)
+
+    def answers_by_participant(self) -> dict[str | None, int]:
+        """How many answers everybody has given, in the order of their first answers."""
+        return dict(Counter(entry.participant for entry in self.having("answered")))
+
+    def whose(self, people: People, participant: str | None) -> str | None:
+        """Whose utility is modelled for this participant; see :meth:`Study.whose`."""
+        if people.participants != "separate":
+            return participant if people.differ else None
+        known = list(self.answers_by_participant())
+        if participant is not None or not known or None in known:
+            return participant
+        if len(known) > 1:
+            names = ", ".join(map(repr, known))
+            expected = "be named in a study of separate people"
+            raise Refused("participant", expected, "none", f"Choose one of {names}.")
+        return known[0]
+
+    def replies(self, participant: object = UNGIVEN) -> list[Entry]:
+        """Questions that are answered or skipped, by anybody or by this participant, last reply last."""
+        replied = [*self.having("answered"), *self.having("skipped")]
+        theirs = [entry for entry in replied if participant in (UNGIVEN, entry.participant)]
+        return sorted(theirs, key=lambda entry: self.given[entry.id])
 
     def having(self, status: EntryStatus) -> list[Entry]:
         """Questions of this status, by number."""
@@ -162,10 +199,14 @@ def _changed(entry: Entry | None, event: Event) -> Entry:
         raise Refused("event", "be about a question that was asked", "one that was not", advice)
     told = ("participant", "seconds", "reason")
     changes: dict[str, Any] = {name: body[name] for name in told if name in body}
-    if kind == "again":
+    if kind in ("again", "undone"):
         changes["asked"] = event.at
-    if "answer" in body:
+    if kind == "undone":
+        changes |= {"answer": None, "seconds": None, "reason": None, "undone": True}
+    if body.get("answer") is not None:
         return replace(entry, status="answered", answer=Answer.from_json(body["answer"]), **changes)
+    if "answer" in body:  # skipped, after an answer was taken back
+        return replace(entry, status="skipped", **changes)
     return replace(entry, status=_STATUS[kind], **changes)
 
 

@@ -6,32 +6,37 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeVar
-
-from gpytorch.kernels import Kernel
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from askwise.errors import Conflict, NotFound, Refused
-from askwise.model import Belief
-from askwise.rules import Rule
 from askwise.space import Items, Setting, Space
 from askwise.storage import Draft, backup, open_record
 from askwise.study import validation
 from askwise.study.answer_tables import content_key, is_table, read_answers
 from askwise.study.answers import UNGIVEN, Answer, whole
 from askwise.study.changes import Change, Course, check_changeable, check_same, difference, told
-from askwise.study.checks import Check
 from askwise.study.ledger import Ledger
-from askwise.study.model import Model
 from askwise.study.plan import Plan
-from askwise.study.predictions import Comparison, Prediction
 from askwise.study.prefetch import Prefetch
 from askwise.study.question import Question, Status
-from askwise.study.questions import Replayed, Situation, next_question, replayed
-from askwise.study.raters import Estimate, Raters
-from askwise.study.recommendation import Best
-from askwise.study.snapshot import Choosing, Chosen, Snapshot
 from askwise.study.state import Entry, EntryStatus, State, as_text
 from askwise.study.views import as_html, dataframe
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+    from askwise.model import Belief
+    from askwise.rules import Rule
+    from askwise.study.checks import Check
+    from askwise.study.model import Model
+    from askwise.study.predictions import Comparison, Prediction
+    from askwise.study.questions import Replayed, Situation
+    from askwise.study.raters import Estimate, Raters
+    from askwise.study.recommendation import Best
+    from askwise.study.snapshot import Choosing, Chosen, Snapshot
+else:  # who only reads or writes the record needs no model, and no torch, which takes seconds to import
+    Kernel = Belief = Rule = Check = Model = Choosing = Chosen = Snapshot = Any
+    Comparison = Prediction = Replayed = Situation = Estimate = Raters = Best = Any
 
 Given = bool | int | Answer | None
 """An answer as it is given; None is "can't decide"."""
@@ -89,7 +94,13 @@ class Study:
         prefetch: bool = False,
     ) -> None:
         """Start, or go on with what is stored."""
-        people = {"participants": participants, "aim": aim, "lapses": lapses, "guess": guess, "noise": noise}
+        people: dict[str, Any] = {
+            "participants": participants,
+            "aim": aim,
+            "lapses": lapses,
+            "guess": guess,
+            "noise": noise,
+        }
         plan = Plan.checked(space, feedback, rule, size, seed, kernel, initial, expires, repeats, **people)
         self._begin(plan, storage, name, prefetch)
 
@@ -119,7 +130,7 @@ class Study:
             # always from what is stored: a study that goes on has nothing else
             self._first = plan if plan is not None and not settings else Plan.from_dict(record.settings)
             self._course = Course(self._first, shared=hasattr(record, "turn"))
-            self._course.after(self._ledger.state.changes)
+            self._course.plan_after(self._ledger.state.changes)
         except BaseException:
             record.close()
             raise
@@ -127,19 +138,20 @@ class Study:
         self.name, self._lock = name, threading.RLock()
         self._prefetch: Prefetch[tuple[Model, Situation], Chosen] | None = None
         if prefetch:
-            self._prefetch = Prefetch(lambda key: next_question(*key))
-        self._choose: Choosing = next_question if self._prefetch is None else self._chosen_ahead
+            self._prefetch = Prefetch(lambda key: _next_question(*key))
+        self._choose: Choosing = _next_question if self._prefetch is None else self._chosen_ahead
 
     @property
     def model(self) -> Model:
-        """The model by the present plan."""
+        """The model by the present plan; made when it is first needed."""
         with self._lock:
-            return self._course.after(self._ledger.state.changes)
+            return self._course.model_after(self._ledger.state.changes)
 
     @property
     def plan(self) -> Plan:
         """The settings as of the last event that is known here."""
-        return self.model.plan
+        with self._lock:
+            return self._course.plan_after(self._ledger.state.changes)
 
     @property
     def space(self) -> Space:
@@ -228,6 +240,28 @@ class Study:
     def void(self, question: Question | int, reason: str | None = None) -> None:
         """Take a question and its answer out of the model; both stay in the record."""
         self._add("voided", question, {"reason": validation.checked_reason(reason)})
+
+    def undo(self, n: int = 1, participant: Any = UNGIVEN) -> list[Question]:
+        """Take back the last ``n`` answers and skips; returns their questions, which are asked again.
+
+        They are open again and asked first, in their order.  What was recorded from elsewhere is taken out,
+        as by :meth:`void`, since nobody asked it here.  All stays in the record.  ``participant``: of this
+        person, None of the one without a name; by default of whoever answered last.
+        """
+        validation.checked_count("n", n)
+        if participant is not UNGIVEN:
+            validation.check_participant(participant)
+        with self._lock:
+            while True:
+                self._ledger.catch_up()
+                replies = self._ledger.state.replies(participant)
+                if n > len(replies):
+                    whose = "" if participant is UNGIVEN else f" of {participant or 'the one without a name'}"
+                    expected = f"be at most {len(replies)}, the number of answers and skips{whose}"
+                    raise Refused("n", expected, n, "Take back fewer." if replies else "Ask first.")
+                taken = sorted(replies[-n:], key=lambda entry: entry.id)
+                if self._ledger.add_all([_undoing(entry) for entry in taken]):
+                    return [Question.of(entry, self.space) for entry in taken]
 
     def expire(self, question: Question | int) -> None:
         """Give up waiting for an answer, so that the question may be asked again."""
@@ -437,7 +471,9 @@ class Study:
 
     def answers_by_participant(self) -> dict[str | None, int]:
         """How many answers everybody has given, in the order of their first answers."""
-        return self._now().answers_by_participant()
+        with self._lock:
+            self._ledger.catch_up()
+            return self._ledger.state.answers_by_participant()
 
     def raters(self, participant: str | None = None) -> Raters:
         """What is learned of the people: lapses, noise, and how much they differ, with intervals of 95%."""
@@ -449,7 +485,9 @@ class Study:
         In a study of separate people the only one need not be named, one of several must be; as in
         :meth:`ask`, None is a person, if somebody without a name has answered.
         """
-        return self._now().whose(participant)
+        with self._lock:
+            self._ledger.catch_up()
+            return self._ledger.state.whose(self.plan.people, participant)
 
     def count(self, status: EntryStatus = "answered") -> int:
         """Number of questions of this status; does not read the record, as every other method does."""
@@ -473,12 +511,14 @@ class Study:
 
         ``step`` is called after each.
         """
+        from askwise.study.questions import replayed
+
         with self._lock:
             events = self._ledger.record.events()
         return replayed(self._first, events, step)
 
     def programs(self) -> dict[int, dict[str, Any]]:
-        """Versions of the programs that wrote to the record, by the first event that each wrote."""
+        """Versions of the programs that asked, by the first event that says so."""
         with self._lock:
             self._ledger.catch_up()
             return copy.deepcopy(self._ledger.state.programs)
@@ -559,8 +599,7 @@ class Study:
             self.plan.check_enough(context)
         number, seen = len(self._ledger.state.entries), self._ledger.state.last
         model = self.model
-        situation = Situation.of(self._ledger.state, context, model.plan.people, participant)
-        options, order = self._choose(model, situation)
+        options, order = self._choose(model, self._situation(model.plan, context, participant))
         asked = {"options": options, "order": order, "participant": participant}
         while number == len(self._ledger.state.entries) and model is self.model:
             if self._ledger.add("asked", number, asked | {"context": context, "seen": seen}):
@@ -584,6 +623,8 @@ class Study:
 
     def _now(self) -> Snapshot:
         """The study with all that is recorded."""
+        from askwise.study.snapshot import Snapshot
+
         with self._lock:
             self._ledger.catch_up()
             state = State(dict(self._ledger.state.entries), self._ledger.state.last)
@@ -599,9 +640,31 @@ class Study:
         before = self._ledger.state.having("answered")
         likely = self.plan.kind.likely_answers(self.size, before[-1].answer if before else None)
         coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
-        people, who = self.plan.people, entry.participant
-        situations = (Situation.of(state, entry.context, people, who) for state in coming)
-        self._prefetch.expect((self.model, situation) for situation in situations)
+        model, context, who = self.model, entry.context, entry.participant
+        situations = (self._situation(model.plan, context, who, state) for state in coming)
+        self._prefetch.expect((model, situation) for situation in situations)
+
+    def _situation(
+        self, plan: Plan, context: Setting | None, participant: str | None, state: State | None = None
+    ) -> Situation:
+        """All that the next question depends on beside the plan, now or in another state."""
+        from askwise.study.questions import Situation
+
+        known = self._ledger.state if state is None else state
+        return Situation.of(known, context, plan.people, participant)
+
+
+def _next_question(model: Model, situation: Situation) -> Chosen:
+    from askwise.study.questions import next_question
+
+    return next_question(model, situation)
+
+
+def _undoing(entry: Entry) -> Draft:
+    """The event by which a reply is taken back; nobody asks again what was recorded from elsewhere."""
+    if entry.seen is None:
+        return Draft("voided", entry.id, {"reason": "undone"})
+    return Draft("undone", entry.id, {})
 
 
 def _settings(plan: Plan, storage: str | None) -> dict[str, Any]:

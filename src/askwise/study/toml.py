@@ -28,7 +28,9 @@ class Tables:
             line = int(place[1]) if place else text.rstrip().count("\n") + 1
             what = re.sub(r" \(at .*\)", "", str(error))
             got = what[:1].lower() + what[1:]
-            raise Refused("study file", "be TOML", got, "Correct this line.", f"line {line}") from None
+            hint = _hint(text.split("\n")[line - 1])
+            got, advice = hint or (got, "Correct this line.")
+            raise Refused("study file", "be TOML", got, advice, f"line {line}") from None
         except RecursionError:
             got = "brackets in brackets in brackets, too deep to be read"
             raise Refused("study file", "be TOML", got, "Leave most of them out.", "somewhere") from None
@@ -71,6 +73,24 @@ class Tables:
         close = difflib.get_close_matches(key, known, 1, 0.5)
         advice = f"Did you mean {close[0]!r}?" if close else "Leave it out."
         raise Refused("key", f"be one of {', '.join(known)}", repr(key), advice, self.at(*path, key))
+
+
+_QUOTED = re.compile(r"""\"(?:\\\\.|[^"\\\\])*\"|'[^']*'""")
+_DECIMAL_COMMA = re.compile(r"=\s*([+-]?\d+),(\d+)\s*(?:#.*)?$")
+_CURLY = dict.fromkeys(map(ord, "\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\u00ab\u00bb"), '"')
+
+
+def _hint(line: str) -> tuple[str, str] | None:
+    """What is wrong with a line that people often write so, and what to write; None if it is another."""
+    bare = _QUOTED.sub("_", line)
+    if found := re.search(r"(?:^|[=\[,])\s*(True|False)\b", bare):
+        return found[1], f"Write {found[1].lower()}, in lower case."
+    if found := _DECIMAL_COMMA.search(bare):
+        return f"{found[1]},{found[2]}", f"Write {found[1]}.{found[2]}, with a decimal point."
+    if bare.translate(_CURLY) != bare:
+        curly = next(char for char in bare if ord(char) in _CURLY)
+        return f"a quote {curly}", f"Write {line.strip().translate(_CURLY)} with straight quotes."
+    return None
 
 
 def _lines_of(text: str) -> dict[tuple[str, ...], int]:

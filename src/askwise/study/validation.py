@@ -1,14 +1,16 @@
 """Validate input and convert it to JSON types."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from jaxtyping import Float
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from askwise.errors import Refused, WrongType
 from askwise.space import Setting, Space
 from askwise.study.plan import Plan
+
+if TYPE_CHECKING:
+    from torch import Tensor
+else:  # only points need torch, which takes seconds to import
+    Tensor = Any
 
 _RECORDED = ("options", "answer", "ranking", "winner", "pairs", "worst", "participant", "seconds")
 _LONGEST = 1e9  # seconds that an answer may take
@@ -50,8 +52,8 @@ def checked_context(space: Space, context: object) -> dict[str, Any] | None:
     return {name: known[name].natural(known[name].places(value)) for name, value in context.items()}
 
 
-def checked_reference(space: Space, reference: object, context: Setting | None) -> Float[Tensor, " d"]:
-    """The point of a setting to compare with."""
+def checked_reference(space: Space, reference: object, context: Setting | None) -> Tensor:
+    """The point [d] of a setting to compare with."""
     if not isinstance(reference, Mapping):
         advice = "Give each parameter a value."
         raise WrongType("reference", "be a dictionary of parameters", repr(reference), advice)

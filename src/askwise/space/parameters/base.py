@@ -7,14 +7,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from askwise import plugins
 from askwise.errors import NotFound, Refused, WrongType
-from askwise.space.domain import Scale
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from askwise.space.domain import Scale
+else:  # only coordinates need torch, which takes seconds to import
+    Scale = Tensor = Any
 
 Value = str | int | float | bool
 """What a parameter may be set to."""
@@ -49,6 +52,10 @@ class Coordinate:
     @property
     def scale(self) -> Scale:
         """The range, scale and step as tensors."""
+        import torch
+
+        from askwise.space.domain import Scale
+
         return Scale(_f64(self.low), _f64(self.high), torch.tensor(self.log), _f64(self.step))
 
 
@@ -304,4 +311,6 @@ def check_flags(parameter: Parameter, *names: str) -> None:
 
 
 def _f64(number: float | int) -> Tensor:
+    import torch
+
     return torch.tensor(number, dtype=torch.float64)

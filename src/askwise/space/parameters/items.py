@@ -5,15 +5,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import torch
-from jaxtyping import Float
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from askwise.errors import Refused, WrongType
 from askwise.space.parameters.base import FEW, Axis, Coordinate, Parameter, Setting, Value, check_flags, plain
-from askwise.space.tables import columns_of
+from askwise.space.tables import NAME, columns_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+else:  # only rows need torch, which takes seconds to import
+    Tensor = Any
 
 MOST = 100_000
 """Items of a pool, at most."""
@@ -30,9 +31,9 @@ class Items(Parameter):
     ``table``: a CSV file, a DataFrame, a dictionary of columns, a list of dictionaries, a list of names or an
     array of features.  ``features``: the columns with numbers by which similar items are known.  Without any,
     each item has a worth of its own that says nothing about the others: Thurstone's model.  ``id``: the
-    column with the name of an item; without it, items are numbered from 0.  ``label``: the column
-    with the text that people are shown, by default the id.  ``scale``: the range of each feature, by default
-    that in the table; it stays when items are added.
+    column with the name of an item; without it, those of a list have their names, others are numbered from 0.
+    ``label``: the column with the text that people are shown, by default the id.  ``scale``: the range of
+    each feature, by default that in the table; it stays when items are added.
 
     >>> wines = Items({"name": ["Chablis", "Rioja"], "sugar": [1.2, 2.5]}, features=["sugar"], id="name")
     >>> [round(place, 2) for place in wines.places("Rioja")]
@@ -56,6 +57,8 @@ class Items(Parameter):
         check_flags(self, "context")
         columns, features = columns_of(self.table, self.id, self.features)
         object.__setattr__(self, "features", features)
+        if not self.id and list(columns) == [NAME]:  # a list of names
+            object.__setattr__(self, "id", NAME)
         used = dict.fromkeys(name for name in (self.id, self.label, *features) if name)
         for name in used:
             if name not in columns:
@@ -79,6 +82,8 @@ class Items(Parameter):
         if len(self._numbers) < count:
             twice = next(one for k, one in enumerate(self.ids) if self._numbers[one] != k)
             raise Refused(self.id or "id", "be different for each item", f"{twice!r} twice", "Rename one.")
+        if not self.features:
+            return
         seen: dict[tuple[float, ...], Value] = {}
         for one, place in zip(self.ids, map(tuple, self.rows.tolist()), strict=True):
             if place in seen:
@@ -94,12 +99,14 @@ class Items(Parameter):
         return tuple(range(len(next(iter(self.table.values())))))
 
     @functools.cached_property
-    def rows(self) -> Float[Tensor, "n w"]:
+    def rows(self) -> Tensor:
         """The coordinates of each item.
 
         A feature is linear between the ends of its scale; values beyond, of items that were added later, are
         squeezed into the margins.
         """
+        import torch
+
         if not self.features:
             number = torch.arange(len(self.ids), dtype=torch.float64)
             return torch.stack([(number / _BASE).floor() / _BASE, number.remainder(_BASE) / _BASE], -1)
@@ -212,7 +219,7 @@ class Items(Parameter):
 
     def natural(self, places: Sequence[float | int]) -> Value:
         """The item whose coordinates are nearest."""
-        apart = (self.rows - torch.tensor(places, dtype=torch.float64)).square().sum(-1)
+        apart = (self.rows - self.rows.new_tensor(places)).square().sum(-1)
         return self.ids[int(apart.argmin())]
 
     def places(self, value: Value) -> list[float]:

@@ -1,0 +1,163 @@
+"""Results in tables and sentences, for the terminal."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+
+import torch
+from rich.console import Console
+
+from askwise.cli import people
+from askwise.cli.app import counted
+from askwise.cli.screen import console, name_of, question_table, table
+from askwise.cli.session import Case, Session
+from askwise.space import readable
+from askwise.study import UNTRUSTED, Best, Checkpoint, Raters, Simulation, Status, Study, YesNo, conclusion
+from askwise.study.program import differences
+from askwise.study.questions import Replayed
+
+
+def print_best(
+    out: Console, session: Session, found: Best, has_reference: bool = False, participant: str | None = None
+) -> None:
+    """Show a recommended setting, and how likely it is to be preferred or to work."""
+    study, who = session.study, session.study.whose(participant)
+    answered = [entry for entry in study.history() if entry.status == "answered"]
+    if study.plan.people.participants == "separate":
+        answered = [entry for entry in answered if entry.participant == who]
+    if not answered:
+        out.print("No answers yet, so this is a guess; `askwise run` asks.")
+    elif not study.plan.kind.compares and not any(entry.answer == YesNo(True) for entry in answered):
+        out.print("Nothing has worked yet, so this is a guess.")
+    whom = [entry.participant for entry in answered]
+    after = counted(len(answered), "answer")
+    if study.plan.people.participants == "population" and who is not None:
+        after = f"{counted(whom.count(who), 'answer')} and {len(whom) - whom.count(who)} by others"
+    elif study.plan.people.participants == "population" and len(set(whom)) > 1:
+        after = f"{after} by {len(set(whom))} people"
+    whose = "" if who is None else f" for {who}"
+    if study.plan.people.participants == "population" and who is None:
+        whose = " for all"
+    out.print(f"Recommended setting{whose}, after {after}:\n")
+    out.print(question_table([found.params], session.config.space, headed=False))
+    out.print()
+    out.print(study.plan.kind.sentence(found.probability, has_reference))
+    if study.plan.people.participants == "population" and who is None:
+        out.print("That is about the taste that all have in common; --participant NAME shows one person's.")
+    if flagged := [check.detail for check in study.checks(who) if check.flagged]:
+        out.print(f"\n{' '.join([*flagged, UNTRUSTED])}", style="bold")
+
+
+def print_status(
+    out: Console, session: Session, found: Status, raters: Raters | None, participant: str | None
+) -> None:
+    """Show how far a study has come, what the answers say of the people, and whether to go on."""
+    study, config = session.study, session.config
+    out.print(f"{config.name}: {config.question}\n")
+    whole = asdict(found)
+    counts = {name: n for name, n in whole.items() if isinstance(n, int) and (n or name == "answers")}
+    if participant is not None:
+        out.print(f"For {participant}:\n")
+        counts["answers"] = study.answers_by_participant().get(participant, 0)
+        if others := found.answers - counts["answers"]:
+            counts["answers by others"] = others
+    out.print(table(["", ""], counts.items()))
+    if found.gain is not None and found.regret is not None:
+        out.print(
+            f"\nOne more answer is expected to improve the setting by {readable(found.gain)}, all further "
+            f"ones together by {readable(found.regret)} ({study.plan.kind.unit})."
+        )
+    if raters is not None:
+        _print_raters(out, study, raters)
+    out.print(f"\n{found.hint}")
+
+
+def _print_raters(out: Console, study: Study, found: Raters) -> None:
+    out.print("\nWhat the answers say of the people, with 95% intervals in brackets:\n")
+    if len(found.each) > 1:
+        cells = [(name_of(who), *rest) for who, *rest in people.rows(study, found)]
+        out.print(table(["", "answers", "without looking", "noise"], cells, right=[1, 2, 3]))
+        out.print("\nWithout looking: share of the answers that have nothing to do with the question.")
+        out.print("Noise: how much answers vary; 1 is typical, 2 twice as much.")
+    for sentence in people.sentences(study.space, found):
+        out.print(sentence)
+
+
+def print_statuses(out: Console, session: Session, found: Sequence[tuple[Case, Status]]) -> None:
+    """Show how far each of several people has come, and each context, in a row."""
+    study = session.study
+    out.print(f"{session.config.name}: {session.config.question}\n")
+    heads = _heads(study, [case for case, _ in found])
+    rows = [(*_cells(case, study, heads), case.answers(study), its.short_hint) for case, its in found]
+    out.print(table([*heads, "answers", "hint"], rows, right=[len(heads)]))
+    out.print(f"\n`askwise status {' '.join(_options(heads))}` says why, and more.")
+
+
+def _heads(study: Study, cases: Sequence[Case]) -> list[str]:
+    """The columns that tell cases apart: a nameless one of people, and those of contexts."""
+    several = len({case.participant for case in cases}) > 1
+    return [*[""] * several, *(study.space.contexts if cases[0].context else ())]
+
+
+def _cells(case: Case, study: Study, heads: Sequence[str]) -> list[str]:
+    context, parameters = case.context or {}, study.space.parameters
+    return [parameters[head].text(context[head]) if head else name_of(case.participant) for head in heads]
+
+
+def _options(heads: Sequence[str]) -> list[str]:
+    """How to ask for one of the rows."""
+    return [f"--context {head}=VALUE" if head else "--participant NAME" for head in heads]
+
+
+def print_bests(
+    out: Console, session: Session, found: Sequence[tuple[Case, Best]], has_reference: bool
+) -> None:
+    """Show the recommended setting of each of several people, and in each context, in a row."""
+    study, heads = session.study, _heads(session.study, [case for case, _ in found])
+    chosen = {name: p for name, p in session.config.space.parameters.items() if name not in heads}
+    out.print("Recommended setting for each:\n")
+    chance, meaning = study.plan.kind.column(has_reference)
+    rows = [
+        (
+            *_cells(case, study, heads),
+            case.answers(study),
+            *(parameter.text(its.params[name]) for name, parameter in chosen.items()),
+            f"{its.probability:.0%}",
+        )
+        for case, its in found
+    ]
+    columns = [*heads, "answers", *chosen, chance]
+    out.print(table(columns, rows, right=range(len(heads), len(columns))))
+    out.print(f"\n{meaning}")
+    for who in dict.fromkeys(case.participant for case, _ in found):
+        if flagged := [check.detail for check in study.checks(who) if check.flagged]:
+            whose = f"{name_of(who)}: " if "" in heads else ""
+            out.print(f"\n{whose}{' '.join([*flagged, UNTRUSTED])}", style="bold")
+
+
+def print_simulation(wanted: Simulation, results: Sequence[Checkpoint]) -> None:
+    """Show the results in a table and a sentence."""
+    out, compares = console(), wanted.plan.kind.compares
+    out.print(f"{counted(wanted.users, 'simulated user')}; medians, with quartiles in brackets:\n")
+    last = "true best preferred" if compares else "works"
+    rows = [(row.answers, _quartiles(row.share), _quartiles(row.chance)) for row in results]
+    out.print(table(["answers", "way to the best", last], rows, right=[0, 1, 2]))
+    out.print("\nWay to the best: 0% is an average setting, 100% the user's best.")
+    if compares:
+        out.print("True best preferred: 50% is no better than the recommended setting.")
+    if wanted.plan.people.participants == "population":
+        out.print("Each user answers alone; in the study, what others answer helps as well.")
+    out.print(f"\n{conclusion(results[-1])}")
+
+
+def _quartiles(values: list[float]) -> str:
+    low, middle, high = torch.tensor(values).quantile(torch.tensor([0.25, 0.5, 0.75])).tolist()
+    return f"{middle:.0%} ({low:.0%} to {high:.0%})"
+
+
+def other_programs(replayed: Iterable[Replayed]) -> list[str]:
+    """By which other versions these questions were asked, in sentences."""
+    groups: dict[str, list[int]] = {}
+    for one in replayed:
+        groups.setdefault(differences(one.program), []).append(one.id)
+    groups.pop("", None)
+    return [f"Questions {min(ids)} to {max(ids)} were asked with {what}." for what, ids in groups.items()]
