@@ -1,12 +1,12 @@
 """The command line: `askwise`, or `python -m askwise`.
 
-The modules that define commands (setup, answering, results, record, bench) import torch only when a command
-runs, so that ``--help`` is fast; the other modules do the work.
+The modules that define commands (setup, answering, results, record, serve, bench) import torch only when a
+command runs, so that ``--help`` is fast; the other modules do the work.
 """
 
 from importlib import import_module
 
 from askwise.cli.app import main as main
 
-for _commands in ("setup", "answering", "results", "record", "bench"):  # their order in --help
+for _commands in ("setup", "answering", "results", "record", "serve", "bench"):  # their order in --help
     import_module(f"askwise.cli.{_commands}")
