@@ -118,7 +118,7 @@ def test_help_is_fast_and_does_not_import_torch():
         "import sys\n"
         "from typer.testing import CliRunner\n"
         "from askwise.cli import main\n"
-        f"for command in {[*COMMANDS, 'bench']}:\n"
+        f"for command in {[*COMMANDS, 'serve', 'bench']}:\n"
         "    assert CliRunner().invoke(main, [command, '--help']).exit_code == 0\n"
         "heavy = ('torch', 'sqlalchemy', 'matplotlib', 'askwise.study', 'rich.table')\n"
         "assert not [name for name in heavy if name in sys.modules]\n"
@@ -132,7 +132,7 @@ def test_help_is_fast_and_does_not_import_torch():
         times.append(_time_of_children() - began)
     assert min(times) < 0.3
     assert shown.stdout.startswith("Usage: askwise [OPTIONS] COMMAND")
-    assert re.findall(r"^  (\w+)  ", shown.stdout, re.MULTILINE) == [*COMMANDS, "bench"]
+    assert re.findall(r"^  (\w+)  ", shown.stdout, re.MULTILINE) == [*COMMANDS, "serve", "bench"]
 
 
 def _time_of_children() -> float:

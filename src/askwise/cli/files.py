@@ -1,4 +1,4 @@
-"""A study as text (CSV for tables, JSON for everything), and answers read from such files."""
+"""Answers read from files that `askwise export` or others wrote."""
 
 import csv
 import hashlib
@@ -6,63 +6,18 @@ import io
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
 from itertools import count, groupby
 from pathlib import Path
 from typing import Any
 
-from askwise.cli.cells import defused, restored, text_of
-from askwise.cli.session import Session, read_value
+from askwise.cli.session import read_value
 from askwise.errors import Refused
-from askwise.storage import open_record
 from askwise.study import Answer, Study, labels
 from askwise.study.answers.base import KINDS
+from askwise.study.cells import restored, text_of
+from askwise.study.export import AFTER, BEFORE
 from askwise.study.validation import recorded
-
-_BEFORE, _AFTER = ("question", "option"), ("status", "outcome", "participant", "seconds", "asked")
-"""Columns before and after those of the parameters."""
-
-
-def csv_text(study: Study) -> str:
-    """A row for each option of each question, in the order in which they were shown."""
-    taken = [name for name in study.space.parameters if name in _BEFORE + _AFTER]
-    if taken:
-        expected = "not have the names of columns of the table"
-        raise Refused("parameters", expected, ", ".join(taken), "Use --format json.")
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(defused, [*_BEFORE, *study.space.parameters, *_AFTER]))
-    for entry in study.history():
-        asked = datetime.fromtimestamp(entry.asked, UTC).isoformat(timespec="milliseconds")
-        names, given = labels(len(entry.options)), entry.answer if entry.status == "answered" else None
-        outcomes = [""] * len(names) if given is None else given.outcomes(names)
-        for label, option, outcome in zip(names, entry.options, outcomes, strict=True):
-            values = [option[name] for name in study.space.parameters]
-            written = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
-            last = [entry.status, outcome, entry.participant, entry.seconds, asked]
-            writer.writerow(map(defused, [entry.id, label, *written, *last]))
-    return out.getvalue()
-
-
-def json_text(session: Session) -> str:
-    """The whole record: settings, all questions with their status and answers, and all events."""
-    history, config, events = session.study.history(), session.config, []
-    if session.recorded:
-        with closing(open_record(config.storage, config.name, None)) as record:
-            events = [asdict(event) for event in record.events()]
-    answers = [{"answer": entry.answer and entry.answer.to_json()} for entry in history]
-    document = {
-        "askwise": version("askwise"),
-        "name": config.name,
-        "question": config.question,
-        "settings": session.study.plan.to_dict(),
-        "questions": [asdict(entry) | answer for entry, answer in zip(history, answers, strict=True)],
-        "events": events,
-    }
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True)
@@ -158,7 +113,7 @@ def _csv_questions(file: Path, text: str, study: Study) -> Questions:
         rows.append(
             (f"row {number}", dict(zip(columns, (restored(cell.strip()) for cell in cells), strict=True)))
         )
-    if set(_BEFORE + _AFTER) <= set(columns):
+    if set(BEFORE + AFTER) <= set(columns):
         return _grouped(rows, columns, study), _exported_question
     _check_simple(columns, study)
     return rows, _simple_question
@@ -204,7 +159,7 @@ def _simple_question(cells: Cells, study: Study) -> Imported | None:
 def _grouped(
     rows: Sequence[tuple[str, Cells]], columns: Sequence[str], study: Study
 ) -> list[tuple[str, list[Cells]]]:
-    unknown = set(columns) ^ {*_BEFORE, *_AFTER, *study.space.parameters}
+    unknown = set(columns) ^ {*BEFORE, *AFTER, *study.space.parameters}
     if unknown:
         expected, got = "be those of this study's export", f"a difference in {', '.join(sorted(unknown))}"
         raise Refused("columns", expected, got, "Import it into a study with the same parameters.")

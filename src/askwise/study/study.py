@@ -18,7 +18,7 @@ from askwise.errors import Conflict, NotFound, Refused
 from askwise.model import Belief, Data
 from askwise.rules import Rule
 from askwise.space import Items, Setting, Space
-from askwise.storage import Draft, backup, open_record
+from askwise.storage import Draft, Event, backup, open_record
 from askwise.study import validation
 from askwise.study.answers import UNGIVEN, Answer, Tie, whole
 from askwise.study.checks import Check, checks
@@ -490,14 +490,22 @@ class Study:
             self._ledger.catch_up()
             return [copy.deepcopy(entry) for _, entry in sorted(self._ledger.state.entries.items())]
 
+    def events(self, after: int = 0) -> list[Event]:
+        """Everything that was recorded after the event of this number, in order."""
+        return self._ledger.record.events(after)
+
+    def last_event(self) -> int:
+        """Number of the last event, by which others can see whether anything has changed."""
+        with self._lock:
+            self._ledger.catch_up()
+            return self._ledger.state.last
+
     def replay(self, step: Callable[[], None] = lambda: None) -> list[Replayed]:
         """Derive every question again from the record, as it was when the question was asked.
 
         ``step`` is called after each.
         """
-        with self._lock:
-            events = self._ledger.record.events()
-        return replayed(self.plan, events, step)
+        return replayed(self.plan, self.events(), step)
 
     def programs(self) -> dict[int, dict[str, Any]]:
         """Versions of the programs that wrote to the record, by the first event that each wrote."""

@@ -15,7 +15,6 @@ from itsdangerous import BadSignature, URLSafeSerializer
 from starlette.datastructures import FormData
 
 from askwise.errors import Refused
-from askwise.study.validation import check_participant
 from askwise.web.problems import Denied, Forbidden
 from askwise.web.serverfile import Link, ServerFile
 
@@ -89,12 +88,20 @@ class Gate:
             raise Denied("link", "be one that is valid", "another", "Ask whoever sent it for a new one.")
         return Access(link, who)
 
+    def newcomer(self, link: Link, name: str | None = None) -> str:
+        """A participant who came by a link for anybody, by their own name or a random one."""
+        own = (one.participant for one in self.file.kept.links.values() if one.study == link.study)
+        if name is not None and name in own:
+            advice = "Choose another name, or use that link."
+            raise Forbidden("participant", "be somebody without a link of their own", repr(name), advice)
+        return f"guest-{secrets.token_hex(6)}" if name is None else name
+
     def guest(self, request: Request, response: Response, link: Link) -> str:
         """The anonymous participant that this browser is; a new one gets a cookie."""
         read = self._read("guest", request.cookies.get(self._cookie(link.id)))
         name = read[1] if isinstance(read, list) and len(read) == 2 and read[0] == link.id else None
         if name is None:
-            name = f"guest-{secrets.token_hex(6)}"
+            name = self.newcomer(link)
             self._set_cookie(response, link.id, self._signer("guest").dumps([link.id, name]))
         return str(name)
 
@@ -174,19 +181,26 @@ Owner = Annotated[Access, Depends(owner)]
 Person = Annotated[Access, Depends(owner_or_participant)]
 
 
-def acting(access: Access, study: str, given: str | None) -> str | None:
-    """The participant for whom something is asked or told; a link is good for its study and person only."""
+def the_link(access: Access, study: str) -> Link:
+    """The link by which somebody came; it is good for its study only."""
     if access.link is None:
-        return given
+        raise Refused("token", "be a participant's", "that of the server", "Make a link first.")
     if access.link.study != study:
         raise Forbidden("link", "be for this study", "one for another", "Use the link to this study.")
-    name = access.participant or given
-    if name is None:
-        raise Refused("participant", "be named", "none", "Send a name of your choice for each person.")
-    if given is not None and given != name:
+    return access.link
+
+
+def acting(access: Access, study: str, given: str | None) -> str | None:
+    """The participant for whom something is asked or told: for the owner anybody, else oneself."""
+    if access.is_owner:
+        return given
+    the_link(access, study)
+    if access.participant is None:
+        advice = "Get a token of your own by POST .../join first."
+        raise Forbidden("link", "be for one participant", "one for anybody", advice)
+    if given not in (None, access.participant):
         raise Forbidden("participant", "be the one of the link", "another", "Leave it out.")
-    check_participant(name)
-    return name
+    return access.participant
 
 
 def _digest(text: str) -> str:

@@ -1,10 +1,11 @@
 """What goes wrong, as a status and JSON (or a page) that says what to do."""
 
+import json
 from typing import Any
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from askwise.errors import Conflict, Failed, NotFound, Refused, Unavailable
@@ -64,7 +65,9 @@ def answer_to(request: Request, error: Refused) -> Response:
         headers["Retry-After"] = "1"
     if _wants_page(request):
         return page(request, "problem.html", {"error": error, "status": status}, status, headers)
-    return JSONResponse(document_of(error), status, headers)
+    # escaped, since halves of characters cannot be sent otherwise
+    text = json.dumps(document_of(error))
+    return Response(text, status, headers, media_type="application/json")
 
 
 async def refused(request: Request, error: Exception) -> Response:
@@ -86,10 +89,13 @@ async def invalid(request: Request, error: Exception) -> Response:
 async def not_served(request: Request, error: Exception) -> Response:
     """Handles addresses and methods that there are not."""
     assert isinstance(error, HTTPException)
+    advice = "See /api/v1/docs."
     if error.status_code == 405:
-        refusal = Refused("method", "be one that this address takes", request.method, "See /api/v1/docs.")
+        refusal = Refused("method", "be one that this address takes", request.method, advice)
+    elif error.status_code == 404:
+        refusal = Refused("address", "exist", repr(request.url.path), advice)
     else:
-        refusal = Refused("address", "exist", request.url.path, "Check its spelling.")
+        refusal = Refused("request", "be one that can be read", str(error.detail), advice)
     refusal.status = error.status_code  # type: ignore[attr-defined]
     response = answer_to(request, refusal)
     response.headers.update(error.headers or {})

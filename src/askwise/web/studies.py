@@ -4,15 +4,17 @@ import hashlib
 import re
 import threading
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from askwise.errors import Conflict, Refused
+from askwise.errors import Conflict, NotFound, Refused
 from askwise.storage import StudyNotFound, names
-from askwise.study import FEEDBACKS, Config, Plan, Study, load
+from askwise.study import FEEDBACKS, Config, Plan, Question, Study, load
 from askwise.study.files import check_unchanged, read_config, stored_settings
+from askwise.web.changes import Changes
 from askwise.web.serverfile import Kept, ServerFile
 from askwise.web.settings import Settings
 
@@ -34,6 +36,13 @@ class Served:
         """Its name in the record."""
         return self.config.name
 
+    def check_asked(self, question: int, participant: str | None) -> None:
+        """Refuse a question that was not asked of this participant, as one that does not exist."""
+        with suppress(NotFound):
+            if self.study.entry(question).participant == participant:
+                return
+        raise NotFound("question", "be one that you were asked", repr(question), "Ask for a question first.")
+
 
 def id_of(name: str) -> str:
     """The part of an address that stands for a study: its name, if that is plain enough.
@@ -52,7 +61,7 @@ class Studies:
 
     def __init__(self, settings: Settings, file: ServerFile) -> None:
         """Read the study files, and refuse what is wrong with them; nothing is recorded yet."""
-        self._settings, self.file = settings, file
+        self._settings, self.file, self.changes = settings, file, Changes()
         self._lock = threading.RLock()
         self._open: dict[str, Served] = {}
         self._files: dict[str, tuple[Path, Config]] = {}
@@ -92,6 +101,8 @@ class Studies:
         """A study from a TOML text, kept in the server's database."""
         config = checked_text(text)
         with self._lock:
+            if self.file.kept.studies.get(config.name) == text:
+                return self._opened(config.name)  # sent again, perhaps after a lost connection
             if config.name in self.names():
                 got = f"{config.name!r}, which exists"
                 raise Conflict("name", "be new", got, "Choose another name.")
@@ -103,8 +114,41 @@ class Studies:
             self.file.change(add)
             return self._opened(config.name)
 
+    def ask(
+        self,
+        served: Served,
+        participant: str | None,
+        context: Mapping[str, Any] | None = None,
+        beside: Collection[int] = (),
+    ) -> Question:
+        """The next question, unless the study is paused."""
+        if self.is_paused(served):
+            raise Conflict("study", "be running to ask", "a pause", "Come back later.")
+        question = served.study.ask(participant, context, beside=beside)
+        self.tell_others(served)
+        return question
+
+    def tell_others(self, served: Served) -> None:
+        """Wake the pages that wait for news of this study."""
+        self.changes.tell(served.id)
+
+    def is_paused(self, served: Served) -> bool:
+        """Whether the study asks nothing for now."""
+        return served.name in self.file.kept.paused
+
+    def pause(self, served: Served, paused: bool) -> None:
+        """Ask nothing for now, or go on."""
+
+        def changed(kept: Kept) -> Kept:
+            others = tuple(name for name in kept.paused if name != served.name)
+            return replace(kept, paused=(*others, served.name) if paused else others)
+
+        self.file.change(changed)
+        self.tell_others(served)
+
     def close(self) -> None:
         """Close all records."""
+        self.changes.end()
         with self._lock:
             for served in self._open.values():
                 served.study.close()
