@@ -1,7 +1,5 @@
 """The HTTP API does what Study does, and refuses in words."""
 
-
-
 import askwise as aw
 from askwise.study import load
 from served import DUEL

@@ -6,7 +6,8 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -133,6 +134,7 @@ class Study:
         shelf = Shelf(self.plan) if hasattr(record, "turn") else None  # others may share it
         self.model, self._ledger = Model(self.plan, shelf), Ledger(record)
         self._lock = threading.RLock()
+        self._asking: dict[str | None, threading.Lock] = {None: threading.Lock()}
         compute = functools.partial(next_question, self.model)
         self._prefetch = Prefetch(compute) if prefetch else None
         self._options = compute if self._prefetch is None else self._prefetch.get
@@ -152,15 +154,14 @@ class Study:
         """
         validation.check_participant(participant)
         given = validation.checked_context(self.space, context)
+        waiting = functools.partial(self._waiting, participant, given, beside)
         with self._lock:
             self._ledger.catch_up()
             self._expire_old()
-            waiting = functools.partial(self._waiting, participant, given, beside)
             entry = waiting()
-            if entry is None:
-                with self._ledger.turn():
-                    while entry is None:
-                        entry = waiting() or self._asked_anew(participant, given, waiting)
+        if entry is None:
+            entry = self._asked_anew(participant, given, waiting)
+        with self._lock:
             self._look_ahead(entry)
         return Question.of(entry, self.space)
 
@@ -492,7 +493,8 @@ class Study:
 
     def events(self, after: int = 0) -> list[Event]:
         """Everything that was recorded after the event of this number, in order."""
-        return self._ledger.record.events(after)
+        with self._lock:
+            return self._ledger.record.events(after)
 
     def last_event(self) -> int:
         """Number of the last event, by which others can see whether anything has changed."""
@@ -505,7 +507,9 @@ class Study:
 
         ``step`` is called after each.
         """
-        return replayed(self.plan, self.events(), step)
+        with self._lock:
+            events = self._ledger.record.events()
+        return replayed(self.plan, events, step)
 
     def programs(self) -> dict[int, dict[str, Any]]:
         """Versions of the programs that wrote to the record, by the first event that each wrote."""
@@ -566,24 +570,66 @@ class Study:
 
     def _asked_anew(
         self, participant: str | None, context: Setting | None, waiting: Callable[[], Entry | None]
-    ) -> Entry | None:
-        """A new question; None if somebody else was asked one meanwhile, so that it might repeat that.
+    ) -> Entry:
+        """A new question, or one that is ``waiting`` by the time it is chosen.
 
-        ``waiting``: a question that need not be chosen, if there is one by now.
+        Nobody waits for a question of another person who has a model of their own.  Of one model, questions
+        are chosen one after the other, since each depends on the one before.
         """
         if context is not None and self.space.constraints:
             self.plan.check_enough(context)
-        number, seen = len(self._ledger.state.entries), self._ledger.state.last
-        options, order = self._options(
-            Situation.of(self._ledger.state, context, self.plan.people, participant)
-        )
-        asked = {"options": options, "order": order, "participant": participant}
-        while number == len(self._ledger.state.entries):
-            if self._ledger.add("asked", number, asked | {"context": context, "seen": seen}):
-                return self._ledger.state.entries[number]
-            if entry := waiting():  # one expired while we chose
+        with self._asking_of(participant):
+            entry = None
+            while entry is None:
+                entry = self._if_alone(participant, context, waiting)
+            return entry
+
+    @contextmanager
+    def _asking_of(self, participant: str | None) -> Iterator[None]:
+        """Alone among those who choose a question by the same model."""
+        if self.plan.people.participants == "separate":
+            with self._lock:
+                asking = self._asking.setdefault(participant, threading.Lock())
+            with asking:
+                yield
+        else:
+            with self._asking[None], self._ledger.turn(self._catch_up):
+                yield
+
+    def _if_alone(
+        self, participant: str | None, context: Setting | None, waiting: Callable[[], Entry | None]
+    ) -> Entry | None:
+        """A new question; None if another was asked by the same model meanwhile, which it might repeat.
+
+        It is chosen without the lock, so that others can be answered meanwhile.
+        """
+        with self._lock:
+            if entry := waiting():
                 return entry
+            asked, seen = self._count_asked(participant), self._ledger.state.last
+            situation = Situation.of(self._ledger.state, context, self.plan.people, participant)
+        options, order = self._options(situation)
+        body = {"options": options, "order": order, "participant": participant}
+        body |= {"context": context, "seen": seen}
+        with self._lock:
+            while self._count_asked(participant) == asked:
+                number = len(self._ledger.state.entries)
+                if self._ledger.add("asked", number, body):
+                    return self._ledger.state.entries[number]
+                if entry := waiting():  # one expired while we chose
+                    return entry
         return None
+
+    def _count_asked(self, participant: str | None) -> int:
+        """Number of questions that the same model has asked."""
+        entries = self._ledger.state.entries
+        if self.plan.people.participants != "separate":
+            return len(entries)
+        return sum(entry.participant == participant for entry in entries.values())
+
+    def _catch_up(self) -> bool:
+        with self._lock:
+            return self._ledger.catch_up()
 
     def _expire_old(self) -> None:
         if self.plan.expires is None:
@@ -610,7 +656,9 @@ class Study:
         likely = self.plan.kind.likely_answers(self.size, before[-1].answer if before else None)
         coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
         people, who = self.plan.people, entry.participant
-        self._prefetch.expect(Situation.of(state, entry.context, people, who) for state in coming)
+        # in one model of all, what others answer makes every query obsolete but the last one's
+        group = who if people.participants == "separate" else None
+        self._prefetch.expect((Situation.of(state, entry.context, people, who) for state in coming), group)
 
 
 def _settings(plan: Plan, storage: str | None) -> dict[str, Any]:
