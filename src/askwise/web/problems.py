@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from starlette._utils import get_route_path
 from starlette.exceptions import HTTPException
 
 from askwise.errors import Conflict, Failed, NotFound, Refused, Unavailable
@@ -110,5 +111,5 @@ async def unexpected(request: Request, error: Exception) -> Response:
 
 
 def _wants_page(request: Request) -> bool:
-    path = request.url.path.removeprefix(request.scope.get("root_path", ""))
+    path = get_route_path(request.scope)
     return "text/html" in request.headers.get("accept", "") and not path.startswith("/api/")
