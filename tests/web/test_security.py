@@ -1,5 +1,6 @@
 """Each promise of docs/security.md."""
 
+import json
 import os
 import re
 import stat
@@ -7,6 +8,7 @@ import stat
 import pytest
 from fastapi.testclient import TestClient
 
+from askwise.web import logs
 from askwise.web.app import create
 from askwise.web.guards import HEADERS, Rate
 from askwise.web.serverfile import ServerFile
@@ -280,6 +282,22 @@ def test_keys_are_readable_by_their_owner_only_and_shared_by_all_workers(tmp_pat
     assert other.revoke(link.id).revoked
     assert one.kept.links[link.id].revoked
     assert stat.S_IMODE(os.stat(one.path).st_mode) == 0o600
+
+
+def test_an_error_of_the_server_says_nothing_of_itself(owner, monkeypatch, capsys):
+    def fails(*_):
+        raise RuntimeError("a secret answer")
+
+    monkeypatch.setattr(type(owner.app.state.studies), "names", fails)
+    logs.configure(requests=False)
+    response = owner.get("/ready")
+    assert response.status_code == 500
+    assert "secret" not in response.text
+    assert "content-security-policy" in response.headers
+    line = json.loads(capsys.readouterr().err)
+    assert (line["event"], line["error"]) == ("unexpected", "RuntimeError")
+    assert line["where"][-1].startswith(__file__)
+    assert "secret" not in json.dumps(line)
 
 
 def test_nothing_is_unpickled():

@@ -58,7 +58,6 @@ def create(settings: Settings) -> FastAPI:
     app.add_exception_handler(Refused, problems.refused)
     app.add_exception_handler(RequestValidationError, problems.invalid)
     app.add_exception_handler(HTTPException, problems.not_served)
-    app.add_exception_handler(Exception, problems.unexpected)
     api.include(app)
     pages.include(app)
     app.include_router(health.router)

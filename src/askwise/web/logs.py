@@ -9,10 +9,12 @@ import sys
 import time
 import traceback
 
+from fastapi import Request
 from starlette._utils import get_route_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askwise.web.metrics import Metrics
+from askwise.web.problems import unexpected
 
 LOG = logging.getLogger("askwise.web")
 _OWN = ("method", "route", "status", "ms")
@@ -54,7 +56,7 @@ class Watch:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = time.perf_counter(), 500
+        began, status = time.perf_counter(), None
 
         async def watched(message: Message) -> None:
             nonlocal status
@@ -64,9 +66,14 @@ class Watch:
 
         try:
             await self._app(scope, receive, watched)
+        except Exception:
+            LOG.error("unexpected", exc_info=True)
+            if status is None:
+                await unexpected(Request(scope))(scope, receive, watched)
         finally:
             seconds, route = time.perf_counter() - began, _pattern(scope)
             method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+            status = status or 500
             self._metrics.add(method, route, status, seconds)
             about = {"method": method, "route": route, "status": status, "ms": round(1000 * seconds, 1)}
             LOG.info("request", extra=about)
