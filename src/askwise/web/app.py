@@ -14,7 +14,6 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.staticfiles import StaticFiles
 
 from askwise import plugins
 from askwise.errors import Refused
@@ -26,7 +25,7 @@ from askwise.web.metrics import Metrics
 from askwise.web.serverfile import ServerFile
 from askwise.web.settings import Settings
 from askwise.web.studies import Studies
-from askwise.web.templating import STATIC
+from askwise.web.templating import STATIC, Assets
 
 
 def create(settings: Settings) -> FastAPI:
@@ -61,7 +60,7 @@ def create(settings: Settings) -> FastAPI:
     api.include(app)
     pages.include(app)
     app.include_router(health.router)
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.mount("/static", Assets(directory=STATIC), name="static")
     if settings.origins:  # without cookies: only with a participant's token
         headers = ["Authorization", "Content-Type", "Idempotency-Key"]
         shared = {"allow_methods": ["GET", "POST"], "allow_headers": headers}
