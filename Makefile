@@ -5,10 +5,13 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-checks bench-crowd bench-raters bench-items bench-gpu clean
+.PHONY: serve paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-checks bench-crowd bench-raters bench-items bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
+
+serve: $(READY)  ## the server, with the studies of STUDIES="a.toml b.toml"
+	$(VENV)/bin/askwise serve $(STUDIES)
 
 test: $(READY)  ## the fast suite
 	$(RUN) -m pytest -n auto

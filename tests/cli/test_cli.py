@@ -119,7 +119,7 @@ def test_help_is_fast_and_does_not_import_torch():
         "import sys\n"
         "from typer.testing import CliRunner\n"
         "from askwise.cli import main\n"
-        f"for command in {[*COMMANDS, 'bench']}:\n"
+        f"for command in {[*COMMANDS, 'serve', 'bench']}:\n"
         "    assert CliRunner().invoke(main, [command, '--help']).exit_code == 0\n"
         "heavy = ('torch', 'sqlalchemy', 'matplotlib', 'askwise.study', 'rich.table')\n"
         "assert not [name for name in heavy if name in sys.modules]\n"
@@ -133,7 +133,7 @@ def test_help_is_fast_and_does_not_import_torch():
         times.append(_time_of_children() - began)
     assert min(times) < 0.3
     assert shown.stdout.startswith("Usage: askwise [OPTIONS] COMMAND")
-    assert re.findall(r"^  (\w+)  ", shown.stdout, re.MULTILINE) == [*COMMANDS, "bench"]
+    assert re.findall(r"^  (\w+)  ", shown.stdout, re.MULTILINE) == [*COMMANDS, "serve", "bench"]
 
 
 def _time_of_children() -> float:
@@ -235,7 +235,7 @@ def test_a_password_is_not_shown(monkeypatch):
     file = written()
     address = "postgresql://ann:secret@host/db?password=secret"
     file.write_text(file.read_text().replace('"study.db"', f'"{address}"'))
-    monkeypatch.setattr(session, "_recorded", lambda config, prefetch: None)
+    monkeypatch.setattr(session, "recorded_study", lambda config, prefetch: None)
     for shown in (told("check"), told("check", "--json")):
         assert "secret" not in shown
         assert "postgresql://ann:***@host/db" in shown

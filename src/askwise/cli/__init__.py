@@ -1,7 +1,7 @@
 """The command line: `askwise`, or `python -m askwise`.
 
-The modules that define commands (setup, answering, results, predicting, record, change, shell, bench) import
-torch only when a command runs, so that ``--help`` is fast; the other modules do the work.
+The modules that define commands (setup, answering, results, predicting, record, change, shell, serve, bench)
+import torch only when a command runs, so that ``--help`` is fast; the other modules do the work.
 """
 
 from importlib import import_module
@@ -16,6 +16,7 @@ for _commands in (
     "record",
     "change",
     "shell",
+    "serve",
     "bench",
 ):  # their order in --help
     import_module(f"askwise.cli.{_commands}")

@@ -20,8 +20,9 @@ def change(
     Applies what was edited in it since: ranges, values, items, constraints, rule, kernel, expires,
     repeats.  All answers stay.  With --json nothing is changed unless --yes is given, too.
     """
-    from askwise.cli.session import opened, plan_of
+    from askwise.cli.session import opened
     from askwise.study.changes import difference
+    from askwise.study.files import plan_of
     from askwise.study.plan import CHANGEABLE
 
     with opened(study, changing=True) as session:

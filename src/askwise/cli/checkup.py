@@ -14,11 +14,12 @@ import torch
 
 from askwise import storage
 from askwise.cli.app import message_of
-from askwise.cli.session import opened, read_config
+from askwise.cli.session import opened
 from askwise.model import Data, infer, kernel
 from askwise.space import Real, Space
 from askwise.storage import Finding
 from askwise.study import Study
+from askwise.study.files import read_config
 
 _SLOW = 2.0  # seconds for a question
 _PACKAGES = ("torch", "gpytorch", "numpy", "scipy", "sqlalchemy", "alembic", "typer", "rich")

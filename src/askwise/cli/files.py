@@ -1,63 +1,15 @@
-"""A study as text (CSV for tables, JSON for everything)."""
+"""Keys by which answers of a file are imported once."""
 
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from dataclasses import asdict
-from datetime import UTC, datetime
-from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from askwise.cli.session import Session
 from askwise.errors import Refused
-from askwise.storage import open_record
-from askwise.study import Answer, Study, labels
-from askwise.study.answer_tables import AFTER, BEFORE, Imported, content_key
-from askwise.study.cells import defused
-
-
-def csv_text(study: Study) -> str:
-    """A row for each option of each question, in the order in which they were shown."""
-    taken = [name for name in study.space.parameters if name in BEFORE + AFTER]
-    if taken:
-        expected = "not have the names of columns of the table"
-        raise Refused("parameters", expected, ", ".join(taken), "Use --format json.")
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(defused, [*BEFORE, *study.space.parameters, *AFTER]))
-    for entry in study.history():
-        asked = datetime.fromtimestamp(entry.asked, UTC).isoformat(timespec="milliseconds")
-        names, given = labels(len(entry.options)), entry.answer if entry.status == "answered" else None
-        outcomes = [""] * len(names) if given is None else given.outcomes(names)
-        for label, option, outcome in zip(names, entry.options, outcomes, strict=True):
-            values = [option[name] for name in study.space.parameters]
-            written = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
-            last = [entry.status, outcome, entry.participant, entry.seconds, asked]
-            writer.writerow(map(defused, [entry.id, label, *written, *last]))
-    return out.getvalue()
-
-
-def json_text(session: Session) -> str:
-    """The whole record: settings, all questions with their status and answers, and all events."""
-    history, config, events = session.study.history(), session.config, []
-    if session.recorded:
-        with closing(open_record(config.storage, config.name, None)) as record:
-            events = [asdict(event) for event in record.events()]
-    answers = [{"answer": entry.answer and entry.answer.to_json()} for entry in history]
-    document = {
-        "askwise": version("askwise"),
-        "name": config.name,
-        "question": config.question,
-        "settings": session.study.plan.to_dict(),
-        "questions": [asdict(entry) | answer for entry, answer in zip(history, answers, strict=True)],
-        "events": events,
-    }
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+from askwise.study import Answer, Study
+from askwise.study.answer_tables import Imported, content_key
 
 
 def check_new(file: Path, rows: Sequence[Imported], study: Study) -> None:

@@ -99,14 +99,15 @@ def export(
 ) -> None:
     """Write every question and answer, in natural units."""
     from askwise.cli.app import counted
-    from askwise.cli.files import csv_text, json_text
     from askwise.cli.session import opened
     from askwise.storage import overwritable
+    from askwise.study.export import csv_text, json_text
 
     if as_json and out is None:
         form = Format.json
     with opened(study, model=False) as session:
-        text = csv_text(session.study) if form is Format.csv else json_text(session)
+        asked, words = session.study, session.config.question
+        text = csv_text(asked) if form is Format.csv else json_text(asked, words)
         questions = len(session.study.history())
     if out is None:
         typer.echo(printable(text) if sys.stdout.isatty() else text, nl=False)

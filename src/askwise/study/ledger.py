@@ -35,12 +35,15 @@ class Ledger:
         return bool(events)
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for others who are choosing a question, if the storage knows them; then theirs are known."""
+    def turn(self, catch_up: Callable[[], bool]) -> Iterator[None]:
+        """Wait for others who are choosing a question, if the storage knows them; then theirs are known.
+
+        ``catch_up``: takes what they have recorded, guarded against other threads.
+        """
         turn = getattr(self.record, "turn", None)
-        with nullcontext() if turn is None else turn(self.catch_up) as waited:
+        with nullcontext() if turn is None else turn(catch_up) as waited:
             if waited:
-                self.catch_up()
+                catch_up()
             yield
 
     def add(self, kind: str, question: int, body: dict[str, Any]) -> bool:

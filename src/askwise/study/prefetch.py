@@ -1,12 +1,14 @@
-"""Queries computed while a person thinks: one for each likely answer."""
+"""Queries computed while people think: for each of them, one for each likely answer."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
 T = TypeVar("T")
+_PEOPLE = 256  # whose next queries are kept; of those who asked last
 
 
 class Prefetch(Generic[Key, T]):
@@ -20,17 +22,25 @@ class Prefetch(Generic[Key, T]):
         self._compute = compute
         self._lock = threading.Lock()
         self._found: dict[Key, Future[T]] = {}
+        self._expected: OrderedDict[Hashable, list[Key]] = OrderedDict()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="askwise prefetch")
         self._closed = False
 
-    def expect(self, keys: Iterable[Key]) -> None:
-        """Start to compute these, in order, and drop all others."""
+    def expect(self, keys: Iterable[Key], who: Hashable = None) -> None:
+        """Start to compute these, in order, and drop others that the same person was expected to need."""
         wanted = list(keys)
         with self._lock:
-            for key in [key for key in self._found if key not in wanted]:
-                self._found.pop(key).cancel()
+            if self._closed:
+                return
+            before = self._expected.pop(who, [])
+            if len(self._expected) >= _PEOPLE:
+                before = before + self._expected.popitem(last=False)[1]
+            self._expected[who] = wanted
+            for key in before:
+                if key in self._found and key not in wanted:
+                    self._found.pop(key).cancel()
             for key in wanted:
-                if key not in self._found and not self._closed:
+                if key not in self._found:
                     self._found[key] = self._pool.submit(self._compute, key)
 
     def get(self, key: Key) -> T:

@@ -87,6 +87,13 @@ class Entry:
             return kind, body
         return "amended", {"answer": None, **body}
 
+    def numbered(self, number: int) -> "Entry":
+        """The same question with another number."""
+        entry = replace(self, id=number)
+        if self.status == "answered":
+            entry.__dict__["answered"] = self.answered  # has no number, and takes a while to make
+        return entry
+
     @functools.cached_property
     def answered(self) -> Answered:
         """The answer with what it is about."""
@@ -154,7 +161,7 @@ class State:
     def of_participant(self, participant: str | None) -> "State":
         """The state of one person's questions, numbered as in a study of their own."""
         theirs = [entry for _, entry in sorted(self.entries.items()) if entry.participant == participant]
-        return State({number: replace(entry, id=number) for number, entry in enumerate(theirs)}, self.last)
+        return State({number: entry.numbered(number) for number, entry in enumerate(theirs)}, self.last)
 
     def answers_by_participant(self) -> dict[str | None, int]:
         """How many answers everybody has given, in the order of their first answers."""

@@ -5,12 +5,13 @@ import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from askwise.errors import Conflict, NotFound, Refused
 from askwise.space import Items, Setting, Space
-from askwise.storage import Draft, backup, open_record
+from askwise.storage import Draft, Event, backup, open_record
 from askwise.study import validation
 from askwise.study.answer_tables import content_key, is_table, read_answers
 from askwise.study.answers import UNGIVEN, Answer, whole
@@ -136,6 +137,7 @@ class Study:
             raise
         self.feedback, self.size, self.seed = self._first.feedback, self._first.size, self._first.seed
         self.name, self._lock = name, threading.RLock()
+        self._asking: dict[str | None, threading.Lock] = {None: threading.Lock()}
         self._prefetch: Prefetch[tuple[Model, Situation], Chosen] | None = None
         if prefetch:
             self._prefetch = Prefetch(lambda key: _next_question(*key))
@@ -180,13 +182,12 @@ class Study:
         with self._lock:
             self._ledger.catch_up()
             given = validation.checked_context(self.space, context)
-            self._expire_old()
             waiting = functools.partial(self._waiting, participant, given, beside)
+            self._expire_old()
             entry = waiting()
-            if entry is None:
-                with self._ledger.turn():
-                    while entry is None:
-                        entry = waiting() or self._asked_anew(participant, given, waiting)
+        if entry is None:
+            entry = self._asked_anew(participant, given, waiting)
+        with self._lock:
             self._look_ahead(entry)
         return Question.of(entry, self.space)
 
@@ -506,6 +507,17 @@ class Study:
             self._ledger.catch_up()
             return [copy.deepcopy(entry) for _, entry in sorted(self._ledger.state.entries.items())]
 
+    def events(self, after: int = 0) -> list[Event]:
+        """Everything that was recorded after the event of this number, in order."""
+        with self._lock:
+            return self._ledger.record.events(after)
+
+    def last_event(self) -> int:
+        """Number of the last event, by which others can see whether anything has changed."""
+        with self._lock:
+            self._ledger.catch_up()
+            return self._ledger.state.last
+
     def replay(self, step: Callable[[], None] = lambda: None) -> list[Replayed]:
         """Derive every question again from the record, as it was when the question was asked.
 
@@ -590,23 +602,66 @@ class Study:
 
     def _asked_anew(
         self, participant: str | None, context: Setting | None, waiting: Callable[[], Entry | None]
-    ) -> Entry | None:
-        """A new question; None if somebody else was asked one or changed the study meanwhile.
+    ) -> Entry:
+        """A new question, or one that is ``waiting`` by the time it is chosen.
 
-        ``waiting``: a question that need not be chosen, if there is one by now.
+        Nobody waits for a question of another person who has a model of their own.  Of one model, questions
+        are chosen one after the other, since each depends on the one before.
         """
         if context is not None and self.space.constraints:
             self.plan.check_enough(context)
-        number, seen = len(self._ledger.state.entries), self._ledger.state.last
-        model = self.model
-        options, order = self._choose(model, self._situation(model.plan, context, participant))
-        asked = {"options": options, "order": order, "participant": participant}
-        while number == len(self._ledger.state.entries) and model is self.model:
-            if self._ledger.add("asked", number, asked | {"context": context, "seen": seen}):
-                return self._ledger.state.entries[number]
-            if entry := waiting():  # one expired while we chose
+        with self._asking_of(participant):
+            entry = None
+            while entry is None:
+                entry = self._if_alone(participant, context, waiting)
+            return entry
+
+    @contextmanager
+    def _asking_of(self, participant: str | None) -> Iterator[None]:
+        """Alone among those who choose a question by the same model."""
+        if self.plan.people.participants == "separate":
+            with self._lock:
+                asking = self._asking.setdefault(participant, threading.Lock())
+            with asking:
+                yield
+        else:
+            with self._asking[None], self._ledger.turn(self._catch_up):
+                yield
+
+    def _if_alone(
+        self, participant: str | None, context: Setting | None, waiting: Callable[[], Entry | None]
+    ) -> Entry | None:
+        """A new question; None if it might repeat one of the same model meanwhile, or the study was changed.
+
+        It is chosen without the lock, so that others can be answered meanwhile.
+        """
+        with self._lock:
+            if entry := waiting():
                 return entry
+            asked, seen, model = self._count_asked(participant), self._ledger.state.last, self.model
+            situation = self._situation(model.plan, context, participant)
+        options, order = self._choose(model, situation)
+        body = {"options": options, "order": order, "participant": participant}
+        body |= {"context": context, "seen": seen}
+        with self._lock:
+            while self._count_asked(participant) == asked and model is self.model:
+                number = len(self._ledger.state.entries)
+                if self._ledger.add("asked", number, body):
+                    return self._ledger.state.entries[number]
+                if entry := waiting():  # one expired while we chose
+                    return entry
         return None
+
+    def _count_asked(self, participant: str | None) -> int:
+        """Number of questions that the same model has asked."""
+        entries = self._ledger.state.entries
+        if self.plan.people.participants != "separate":
+            return len(entries)
+        return sum(entry.participant == participant for entry in entries.values())
+
+    def _catch_up(self) -> bool:
+        with self._lock:
+            return self._ledger.catch_up()
 
     def _expire_old(self) -> None:
         if self.plan.expires is None:
@@ -642,7 +697,9 @@ class Study:
         coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
         model, context, who = self.model, entry.context, entry.participant
         situations = (self._situation(model.plan, context, who, state) for state in coming)
-        self._prefetch.expect((model, situation) for situation in situations)
+        # in one model of all, what others answer makes every query obsolete but the last one's
+        group = who if model.plan.people.participants == "separate" else None
+        self._prefetch.expect(((model, situation) for situation in situations), group)
 
     def _situation(
         self, plan: Plan, context: Setting | None, participant: str | None, state: State | None = None

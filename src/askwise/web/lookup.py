@@ -1,0 +1,20 @@
+"""Dependencies by which routes get the study that an address names."""
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Request
+
+from askwise.web.studies import Served, Studies
+
+
+def studies(request: Request) -> Studies:
+    """The registry of studies."""
+    return request.app.state.studies
+
+
+def _served(request: Request, study: Annotated[str, Path(description="The id of the study.")]) -> Served:
+    return studies(request).get(study)
+
+
+TheStudy = Annotated[Served, Depends(_served)]
+"""The study in the address."""

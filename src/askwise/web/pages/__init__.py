@@ -1,0 +1,11 @@
+"""Pages of HTML: the experimenter's and the participants'."""
+
+from fastapi import FastAPI
+
+from askwise.web.pages import experimenter, participant
+
+
+def include(app: FastAPI) -> None:
+    """Add all pages."""
+    for group in (experimenter, participant):
+        app.include_router(group.router, include_in_schema=False)
