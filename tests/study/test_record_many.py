@@ -8,7 +8,7 @@ import pandas
 import pytest
 
 import askwise as aw
-from askwise.cli.files import csv_text
+from askwise.study.export import csv_text
 
 SPACE = aw.Space(gain=aw.Real(0, 40), bands=aw.Integer(1, 8), mode=aw.Choice(["soft", "hard"]))
 

@@ -10,15 +10,15 @@ SPACE = aw.Space(gain=aw.Real(0, 10), tone=aw.Real(0, 1))
 
 def test_nobody_waits_for_a_question_of_somebody_else(monkeypatch):
     study = aw.Study(SPACE, participants="separate", seed=1)
-    compute, slow, go_on = study._options, threading.Event(), threading.Event()
+    compute, slow, go_on = study._choose, threading.Event(), threading.Event()
 
-    def options(situation):
+    def choose(model, situation):
         if situation.participant == "Ann":
             slow.set()
             assert go_on.wait(30)
-        return compute(situation)
+        return compute(model, situation)
 
-    monkeypatch.setattr(study, "_options", options)
+    monkeypatch.setattr(study, "_choose", choose)
     found = []
     ann = threading.Thread(target=lambda: found.append(study.ask("Ann")))
     ann.start()
