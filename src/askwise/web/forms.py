@@ -1,0 +1,97 @@
+"""A new study from the fields of a form, as the text of a study file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from askwise.errors import Refused
+from askwise.web.toml import toml_of
+
+_STUDY = ("name", "question", "feedback", "size", "participants", "repeats", "expires", "initial", "seed")
+_NUMBERS = ("size", "repeats", "expires", "initial", "seed", "low", "high", "step")
+_BY_TYPE: Mapping[str, Sequence[str]] = {
+    "real": ("low", "high", "step", "unit", "log"),
+    "integer": ("low", "high", "unit", "log"),
+    "ordinal": ("values", "unit"),
+    "choice": ("values",),
+    "fixed": ("value",),
+}
+_FILLED = ("name", "low", "high", "values", "value")  # fields by which a row is one
+TYPES = tuple(_BY_TYPE)
+"""The kinds of parameters that the form knows."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A study that somebody describes, as the text of a study file."""
+
+    text: str
+    rows: Sequence[int]
+    """Which row of the form each parameter came from."""
+
+    @classmethod
+    def of(cls, form: Mapping[str, Any]) -> "Draft":
+        """From the fields of the study, and ``0.name``, ``0.low`` ... of the parameters; rows may be empty.
+
+        >>> form = {"name": "hall", "0.name": "gain", "0.type": "real", "0.low": "0", "0.high": "4.5"}
+        >>> print(Draft.of(form).text)
+        [study]
+        "name" = "hall"
+        [space."gain"]
+        "type" = "real"
+        "low" = 0
+        "high" = 4.5
+        <BLANKLINE>
+        """
+        study = {key: _value(key, form[key]) for key in _STUDY if _given(form, key)}
+        space: dict[str, dict[str, Any]] = {}
+        numbers = {int(key.partition(".")[0]) for key in form if key.partition(".")[0].isdigit()}
+        rows = [row for row in sorted(numbers) if any(_given(form, f"{row}.{key}") for key in _FILLED)]
+        for row in rows:
+            name = str(form.get(f"{row}.name", "")).strip()
+            if not name or name in space:
+                got = repr(name) if name else "none"
+                raise Refused("name", "be that of one parameter", got, "Choose another.", f"row {row}")
+            space[name] = _parameter(form, row)
+        return cls(toml_of(None, study, space), rows)
+
+    def field(self, place: str) -> str | None:
+        """The field of the form that a line of the text came from, such as ``name`` or ``1.low``."""
+        word, _, number = place.partition(" ")
+        if word != "line" or not number.isdigit():
+            return None
+        lines = self.text.split("\n")[: int(number)]
+        tables = sum(line.startswith("[") for line in lines)
+        head = lines[-1].startswith("[")
+        key = "name" if head else lines[-1].partition(" = ")[0].strip('"')
+        return key if tables < 2 else f"{self.rows[tables - 2]}.{key}"
+
+
+def _parameter(form: Mapping[str, Any], row: int) -> dict[str, Any]:
+    kind = str(form.get(f"{row}.type", "real"))
+    fields = [key for key in _BY_TYPE.get(kind, ()) if _given(form, f"{row}.{key}")]
+    found = {"type": kind, **{key: _value(key, form[f"{row}.{key}"]) for key in fields}}
+    return found | ({"context": True} if _given(form, f"{row}.context") else {})
+
+
+def _given(form: Mapping[str, Any], key: str) -> bool:
+    return bool(str(form.get(key, "")).strip())
+
+
+def _value(key: str, given: Any) -> Any:
+    text = str(given).strip()
+    if key == "log":
+        return True
+    if key == "values":
+        return [_plain(part.strip()) for part in text.split(",") if part.strip()]
+    return _plain(text) if key in (*_NUMBERS, "value") else text
+
+
+def _plain(text: str) -> Any:
+    """A number if it is one, else the text, which is refused where a number is needed."""
+    try:
+        read = json.loads(text)
+    except ValueError:
+        return text
+    return read if isinstance(read, int | float) and abs(read) < 1e300 else text
