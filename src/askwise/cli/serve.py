@@ -6,21 +6,42 @@ from typing import Annotated
 import typer
 
 from askwise.cli.app import AsJson, main, print_json
-from askwise.errors import extra
+from askwise.errors import Refused, extra
 
+_FILES = "Study files; without one, the studies in the database are served."
 _STORAGE = "Where studies are kept that are created here, or whose file does not say where."
+_KEYS = "Where keys and links are kept; by default beside the database."
+_HOST = "Where to listen; 0.0.0.0 for the whole network."
+_URL = "How browsers reach it through a proxy, such as https://lab.example.org/askwise."
+_ROOT = "Path under which a proxy shows it; by default that of --public-url."
+_PROXY = "Believe a proxy on this machine, or in $FORWARDED_ALLOW_IPS, about who asks."
+_ORIGIN = "Site whose pages may use the API with a participant's link; repeatable."
+_LOG = "Write a line of JSON for each request to standard error."
 
 
 @main.command()
-def serve(
+def serve(  # noqa: PLR0913 - one for each option
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="STUDY.toml ...", help="Study files.", show_default=False)
+        list[Path] | None, typer.Argument(metavar="STUDY.toml ...", help=_FILES, show_default=False)
     ] = None,
     storage: Annotated[
         str, typer.Option(metavar="PLACE", envvar="ASKWISE_STORAGE", help=_STORAGE)
     ] = "askwise.db",
-    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 for the whole network.")] = "127.0.0.1",
+    server_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", envvar="ASKWISE_SERVER_FILE", help=_KEYS)
+    ] = None,
+    host: Annotated[str, typer.Option(help=_HOST)] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes; for several use PostgreSQL.")] = 1,
+    public_url: Annotated[str | None, typer.Option(metavar="URL", help=_URL)] = None,
+    root_path: Annotated[str | None, typer.Option(metavar="PATH", help=_ROOT)] = None,
+    proxy_headers: Annotated[bool, typer.Option("--proxy-headers", help=_PROXY)] = False,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Another name of this server; repeatable.")
+    ] = None,
+    allow_origin: Annotated[list[str] | None, typer.Option(metavar="URL", help=_ORIGIN)] = None,
+    new_token: Annotated[bool, typer.Option("--new-token", help="Make the old link void.")] = False,
+    log: Annotated[bool, typer.Option("--log", help=_LOG)] = False,
     as_json: AsJson = False,
 ) -> None:
     """Serve studies: pages for participants and experimenters, and an HTTP API.
@@ -28,11 +49,30 @@ def serve(
     Prints the link of the experimenter's page.  Ctrl-C ends it; every answer is
     already recorded.
     """
+    from urllib.parse import urlsplit
+
     with extra("web", "the server"):
         from askwise.web.server import Place, serve
+        from askwise.web.serverfile import ServerFile
         from askwise.web.settings import Settings
 
-    settings = Settings(storage, tuple(map(str, files or ())), host=host)
+    public = urlsplit(public_url or "")
+    if public_url is not None and not (public.scheme in ("http", "https") and public.hostname):
+        raise Refused("--public-url", "begin with https:// or http://", repr(public_url), _EXAMPLE)
+    path = public.path if root_path is None else root_path
+    settings = Settings(
+        storage,
+        tuple(map(str, files or ())),
+        None if server_file is None else str(server_file),
+        host,
+        root_path=f"/{path.strip('/')}" if path.strip("/") else "",
+        hosts=(*(allow_host or ()), *filter(None, [public.hostname])),
+        origins=tuple(one.rstrip("/") for one in allow_origin or ()),
+        public_url=public_url,
+        log=log,
+    )
+    if new_token:
+        ServerFile(settings.keeps).new_token()
 
     def announce(link: str) -> None:
         if as_json:
@@ -40,4 +80,7 @@ def serve(
         else:
             typer.echo(f"{link}\nOpen this link for the experimenter's page. Ctrl-C ends the server.")
 
-    serve(settings, Place(host, port), announce)
+    serve(settings, Place(port, workers, proxy_headers), announce)
+
+
+_EXAMPLE = "Write https://lab.example.org/askwise, say."

@@ -90,6 +90,8 @@ class Studies:
 
     def get(self, id: str) -> Served:
         """The study with this id."""
+        if id in self._open:  # without the lock, which somebody may hold while another one is opened
+            return self._open[id]
         with self._lock:
             if id not in self._open:
                 found = next((name for name in self.names() if id_of(name) == id), None)

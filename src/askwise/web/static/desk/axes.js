@@ -21,12 +21,18 @@ export function axisOf(axis, side) {
   };
 }
 
+/** The name and unit of a parameter beside its axis. */
+export function named(axis) {
+  return { label: axis.unit ? `${axis.name} (${axis.unit})` : axis.name, labelFont: FONT, labelSize: 18, labelGap: 0 };
+}
+
 /** Round numbers on a logarithmic axis, names of choices; undefined where uPlot finds its own. */
 function splits(axis) {
   if (axis.names.length) {
     const every = Math.ceil(axis.names.length / 6);
     return axis.at.map((at, k) => [at, k % every ? "" : clipped(axis.names[k])]);
   }
+  if (axis.whole && !axis.log && axis.at.length <= 10) return axis.at.map((at) => [at, short(at)]);
   if (!axis.log) return undefined;
   const [low, high] = axis.limits;
   const found = [];

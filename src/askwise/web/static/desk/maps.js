@@ -1,10 +1,10 @@
 // Maps over two parameters: what is expected, how sure that is, and the two parts of the uncertainty.
-import { axisOf, nearest, scaleOf, short } from "./axes.js";
+import { axisOf, named, nearest, scaleOf, short } from "./axes.js";
 import { cividis, colour } from "./colours.js";
 import { digits, element, folded, table } from "./elements.js";
 import * as marks from "./marks.js";
 
-const HEIGHT = 250;
+const HEIGHT = 280;
 const KINDS = [
   ["mean", "Expected value", "noise of one answer = 1"],
   ["spread", "Uncertainty of the value", "standard deviation"],
@@ -73,7 +73,7 @@ function options(found, values, ends, width, share) {
     width, height: HEIGHT, legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { show: false } },
     scales: { x: scaleOf(found.axes[0]), y: scaleOf(found.axes[1]) },
-    axes: [axisOf(found.axes[0], 2), axisOf(found.axes[1], 3)],
+    axes: [{ ...axisOf(found.axes[0], 2), ...named(found.axes[0]) }, { ...axisOf(found.axes[1], 3), ...named(found.axes[1]) }],
     series: [{}, { paths: () => null, points: { show: false } }],
     hooks: {
       drawClear: [(u) => cells(u, found, values, ends)],

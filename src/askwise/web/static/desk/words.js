@@ -11,6 +11,7 @@ export function outlook(found) {
   const { best } = found;
   at("best").replaceChildren(...(best?.params ?? []).map(({ name, text }) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, text))));
+  at("value").textContent = best ? `Expected value ${digits(best.mean)} ± ${digits(best.std, 2)}, in units of the noise of one answer.` : "";
   at("sentence").textContent = best ? best.sentence : `It takes ${found.needs} until there is a recommendation.`;
   at("against").textContent = best?.reference ? against(best) : "";
   at("short").textContent = found.short;
