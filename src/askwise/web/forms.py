@@ -1,7 +1,7 @@
 """A new study from the fields of a form, as the text of a study file."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,15 @@ class Draft:
     """A study that somebody describes, as the text of a study file."""
 
     text: str
-    rows: Sequence[int]
-    """Which row of the form each parameter came from."""
+    rows: Sequence[int] | None = None
+    """Which row of the form each parameter came from; None if the text was written by hand."""
+
+    @classmethod
+    def sent(cls, form: Mapping[str, Any]) -> "Draft":
+        """From a form, or from the text in it."""
+        if form.get("mode") == "toml":
+            return cls(str(form.get("toml", "")).replace("\r\n", "\n"))
+        return cls.of(form)
 
     @classmethod
     def of(cls, form: Mapping[str, Any]) -> "Draft":
@@ -52,20 +59,50 @@ class Draft:
             name = str(form.get(f"{row}.name", "")).strip()
             if not name or name in space:
                 got = repr(name) if name else "none"
-                raise Refused("name", "be that of one parameter", got, "Choose another.", f"row {row}")
+                raise Refused("name", "be that of one parameter", got, "Choose another.", f"row {row + 1}")
             space[name] = _parameter(form, row)
         return cls(toml_of(None, study, space), rows)
 
     def field(self, place: str) -> str | None:
         """The field of the form that a line of the text came from, such as ``name`` or ``1.low``."""
-        word, _, number = place.partition(" ")
-        if word != "line" or not number.isdigit():
+        number = line_of(place)
+        if self.rows is None or number is None:
             return None
-        lines = self.text.split("\n")[: int(number)]
+        lines = self.text.split("\n")[:number]
         tables = sum(line.startswith("[") for line in lines)
         head = lines[-1].startswith("[")
         key = "name" if head else lines[-1].partition(" = ")[0].strip('"')
         return key if tables < 2 else f"{self.rows[tables - 2]}.{key}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with a draft, and where; nothing where ``problem`` is None."""
+
+    toml: str
+    problem: str | None = None
+    line: int | None = None
+    field: str | None = None
+
+
+def finding(form: Mapping[str, Any], check: Callable[[str], object]) -> Finding:
+    """What ``check`` says of the study that a form describes."""
+    try:
+        draft = Draft.sent(form)
+    except Refused as error:
+        return Finding("", str(error), field=f"{int(error.place.removeprefix('row ')) - 1}.name")
+    try:
+        check(draft.text)
+    except Refused as error:
+        field = draft.field(error.place) or ("name" if draft.rows is not None else None)
+        return Finding(draft.text, str(error), line_of(error.place), field)
+    return Finding(draft.text)
+
+
+def line_of(place: str) -> int | None:
+    """The number in ``line 3``."""
+    word, _, number = place.partition(" ")
+    return int(number) if word == "line" and number.isdigit() else None
 
 
 def _parameter(form: Mapping[str, Any], row: int) -> dict[str, Any]:

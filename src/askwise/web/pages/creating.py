@@ -4,12 +4,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from starlette.datastructures import FormData
 
 from askwise.errors import Refused
 from askwise.study import FEEDBACKS, template
 from askwise.web.access import Owner, OwnersForm, gate
-from askwise.web.forms import TYPES, Draft
+from askwise.web.forms import TYPES, Draft, finding
 from askwise.web.lookup import studies
 from askwise.web.pages.frame import go
 from askwise.web.problems import status_of
@@ -33,43 +32,18 @@ def new(request: Request, access: Owner) -> Response:
 @router.post("/new/check")
 def check(request: Request, form: OwnersForm) -> dict[str, Any]:
     """What is wrong with a study, as one types; nothing is written."""
-    text, field = "", None
-    try:
-        draft = _draft(form)
-        text = draft.text
-        try:
-            studies(request).check_new(text)
-        except Refused as error:
-            field = draft.field(error.place) or ("name" if error.what == "name" else None)
-            raise
-    except Refused as error:
-        row = error.place.removeprefix("row ")
-        field = f"{row}.name" if error.place.startswith("row ") else field
-        line = error.place.removeprefix("line ")
-        return {
-            "toml": text,
-            "problem": str(error),
-            "line": int(line) if line.isdigit() else None,
-            "field": field,
-        }
-    return {"toml": text, "problem": None, "line": None, "field": None}
+    return vars(finding(form, studies(request).check_new))
 
 
 @router.post("/new")
 def create(request: Request, form: OwnersForm) -> Response:
     """Create it, or show what is wrong beside what was written."""
     try:
-        return go(request, f"/studies/{studies(request).create(_draft(form).text).id}")
+        return go(request, f"/studies/{studies(request).create(Draft.sent(form).text).id}")
     except Refused as error:
         mode = str(form.get("mode", "form"))
         text = str(form.get("toml", "")) or _plain_template()
         return _page(request, dict(form), text, mode, error)
-
-
-def _draft(form: FormData) -> Draft:
-    if form.get("mode") == "toml":
-        return Draft(str(form.get("toml", "")).replace("\r\n", "\n"), ())
-    return Draft.of(dict(form))
 
 
 def _page(

@@ -32,6 +32,7 @@ export function maps(found, say) {
     }
   };
   sliders.forEach((slider) => slider.addEventListener("input", move));
+  read(...sliders.map((slider) => Number(slider.value)));
   const share = (from) => {
     const { left, top } = from.cursor;
     if (left === undefined || left < 0) return;

@@ -81,7 +81,8 @@ async function showMap() {
   await panel("map", "map", (found) => {
     document.getElementById("held").textContent = found.held ? `Other parameters ${found.held}.` : "";
     const { made, sliders, alternative } = maps(found, (text) => { readout.textContent = text; });
-    put("map", document.getElementById("maps"), made, element("div", { class: "table" }, ...sliders, alternative));
+    put("map", document.getElementById("maps"), made, element("div", { class: "table" }, alternative));
+    document.getElementById("cursors").replaceChildren(...sliders);
   }, { over: JSON.parse(pair.value) });
 }
 
@@ -91,6 +92,7 @@ async function update() {
   const state = document.getElementById("state");
   state.textContent = live.paused ? "Paused" : "Running";
   state.className = `badge ${live.paused ? "warn" : "good"}`;
+  document.getElementById("start")?.toggleAttribute("hidden", live.counts.answered > 0);
   if (live.key === known) return;
   await panel("slices", "slices", showSlices);
   await showMap();
