@@ -104,7 +104,8 @@ def test_a_paused_study_asks_nothing_but_takes_answers(owner):
     owner.post(f"{HALL}/ask", json={})
     assert owner.post(f"{HALL}/pause", json={"paused": True}).json()["paused"]
     assert told(owner.post(f"{HALL}/ask", json={"participant": "b"}), 409).startswith("study must be running")
-    assert owner.post(f"{HALL}/tell", json={"question": 0, "answer": None}).status_code == 200
+    done = owner.post(f"{HALL}/tell", json={"question": 0, "answer": None, "next": True}).json()
+    assert (done["status"], done["next"]) == ("answered", None)
     owner.post(f"{HALL}/pause", json={"paused": False})
     assert owner.post(f"{HALL}/ask", json={}).json()["id"] == 1
 

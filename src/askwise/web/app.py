@@ -46,7 +46,6 @@ def create(settings: Settings) -> FastAPI:
     app = FastAPI(
         title="askwise",
         version=version("askwise"),
-        root_path=settings.root_path,
         openapi_url="/api/v1/openapi.json",
         docs_url=None,  # these would load scripts from elsewhere
         redoc_url=None,
@@ -69,6 +68,7 @@ def create(settings: Settings) -> FastAPI:
     app.add_middleware(Watch, metrics=app.state.metrics)
     app.add_middleware(
         Guards,
+        root=settings.root_path,
         host=settings.host,
         hosts=settings.hosts,
         origins=settings.origins,
