@@ -11,6 +11,7 @@ from browser import DESK, PHONE, Visitor, chromium
 from served import DUEL, in_thread
 
 LOOKS = [{**size, "color_scheme": scheme} for size in (DESK, PHONE) for scheme in ("light", "dark")]
+TABS = ("answers", "links", "export")
 THRESHOLD = """
 [study]
 name = "threshold"
@@ -39,6 +40,24 @@ def server(tmp_path):
         yield link
 
 
+@pytest.fixture
+def visit(browser, server):
+    """Opens pages, and closes them before the server ends, which waits for those that wait for news."""
+    visitors = []
+
+    def visit(path="", **looks):
+        visitor = Visitor(browser, server, **looks)
+        visitor.page.set_default_timeout(20_000)
+        visitors.append(visitor)
+        if path:
+            visitor.page.goto(re.sub(r"/\?.*", f"/{path}", server))
+        return visitor
+
+    yield visit
+    for visitor in visitors:
+        visitor.context.close()
+
+
 def answer(server, study="hall", count=1, participant=None):
     client = aw.Client(server, study)
     for _ in range(count):
@@ -48,9 +67,9 @@ def answer(server, study="hall", count=1, participant=None):
         client.tell(question, int(better) if "gain" in first else better)
 
 
-def test_an_answer_appears_on_the_page_at_once(browser, server):
+def test_an_answer_appears_on_the_page_at_once(visit, server):
     answer(server, count=3)
-    visitor = Visitor(browser, server)
+    visitor = visit()
     page = visitor.page
     page.click("text=hall")
     page.wait_for_selector("#desk[data-shown='3']")
@@ -65,8 +84,8 @@ def test_an_answer_appears_on_the_page_at_once(browser, server):
 
 
 @pytest.mark.slow
-def test_a_study_from_the_form_to_its_first_answers(browser, server):
-    visitor = Visitor(browser, server)
+def test_a_study_from_the_form_to_its_first_answers(visit, server):
+    visitor = visit()
     page = visitor.page
     page.click("text=New study >> nth=0")
     page.fill("[name='name']", "aid")
@@ -85,11 +104,10 @@ def test_a_study_from_the_form_to_its_first_answers(browser, server):
     page.click("text=Create the study")
     page.wait_for_url("**/studies/aid")
     page.wait_for_selector("text=Nobody has answered yet")
-    page.click("#start >> text=Make a link")
+    page.click("#start .button")
     page.fill("[name='participant']", "Ann")
     page.click("button >> text=Make a link")
-    page.wait_for_selector(".qr")
-    assert page.evaluate("document.querySelector('.qr').naturalWidth") > 0
+    page.wait_for_function("document.querySelector('.qr')?.naturalWidth > 0")
     page.click("text=Copy")
     page.wait_for_selector("text=Copied")
     token = page.input_value(".copy input").rpartition("/")[2]
@@ -105,10 +123,9 @@ def test_a_study_from_the_form_to_its_first_answers(browser, server):
 
 
 @pytest.mark.slow
-def test_a_mistake_in_toml_is_marked_at_its_line(browser, server):
-    visitor = Visitor(browser, server)
+def test_a_mistake_in_toml_is_marked_at_its_line(visit, server):
+    visitor = visit("new")
     page = visitor.page
-    page.goto(server.replace("/?", "/new?"))
     page.check("#mode-toml")
     text = page.input_value("#toml").replace("high = 40", "hihg = 40")
     page.fill("#toml", text)
@@ -122,11 +139,10 @@ def test_a_mistake_in_toml_is_marked_at_its_line(browser, server):
 
 
 @pytest.mark.slow
-def test_an_answer_is_amended_and_a_conflict_is_said(browser, server):
+def test_an_answer_is_amended_and_a_conflict_is_said(visit, server):
     answer(server, count=2)
-    visitor = Visitor(browser, server)
+    visitor = visit("studies/hall/answers")
     page = visitor.page
-    page.goto(server.replace("/?", "/studies/hall/answers?"))
     page.click("#q0 summary")
     page.select_option("#q0 [name='answer']", "tie")
     page.fill("#q0 form >> nth=0 >> [name='reason']", "pressed the wrong key")
@@ -137,20 +153,21 @@ def test_an_answer_is_amended_and_a_conflict_is_said(browser, server):
     aw.Client(server, "hall").void(1)
     page.click("#q1 summary")
     page.click("#q1 .danger")
-    assert "question 1 must be as you saw it; got a change to voided meanwhile" in page.inner_text("[role='alert']")
+    assert "question 1 must be as you saw it; got a change to voided meanwhile" in page.inner_text(
+        "[role='alert']"
+    )
 
 
 @pytest.mark.slow
-def test_charts_are_read_by_keyboard_and_by_mouse(browser, server):
+def test_charts_are_read_by_keyboard_and_by_mouse(visit, server):
     answer(server, count=4)
-    visitor = Visitor(browser, server)
+    visitor = visit("studies/hall")
     page = visitor.page
-    page.goto(server.replace("/?", "/studies/hall?"))
     page.wait_for_selector("#desk[data-shown='4']")
     slider = page.locator("#slices .cursor >> nth=0")
     slider.focus()
     before = slider.get_attribute("aria-valuetext")
-    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
     after = slider.get_attribute("aria-valuetext")
     assert before != after
     assert after == page.inner_text("#slices .readout >> nth=0")
@@ -167,14 +184,21 @@ def test_charts_are_read_by_keyboard_and_by_mouse(browser, server):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("look", LOOKS, ids=["desk", "desk-dark", "phone", "phone-dark"])
-def test_axe_finds_nothing_wrong_and_nothing_is_wider_than_the_page(browser, server, look):
+def test_axe_finds_nothing_wrong_and_nothing_is_wider_than_the_page(visit, server, look):
     answer(server, count=4, participant="Ann")
     answer(server, "threshold", count=5)
     look = {**look, "bypass_csp": True, "reduced_motion": "reduce"}
-    visitor = Visitor(browser, server, **look)
+    visitor = visit(**look)
     page = visitor.page
     aw.Client(server, "hall")._post("links", {"participant": "Ann"})
-    for path in ("", "new", "studies/hall", "studies/threshold", "studies/hall/answers", "studies/hall/links"):
+    for path in (
+        "",
+        "new",
+        "studies/hall",
+        "studies/threshold",
+        "studies/hall/answers",
+        "studies/hall/links",
+    ):
         page.goto(re.sub(r"/\?.*", f"/{path}", server))
         if path in ("studies/hall", "studies/threshold"):
             page.wait_for_selector("#desk[data-shown]")

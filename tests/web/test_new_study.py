@@ -68,7 +68,9 @@ def test_a_mistake_in_toml_names_its_line_and_nothing_is_written(send, browser):
     assert f"line {line}: high must" in refused.text
     assert "high = &#34;loud&#34;" in refused.text
     assert browser.app.state.studies.names() == ["hall"]
-    assert send("/new/check", {"mode": "toml", "toml": text.replace('"loud"', "40")}).json()["problem"] is None
+    assert (
+        send("/new/check", {"mode": "toml", "toml": text.replace('"loud"', "40")}).json()["problem"] is None
+    )
 
 
 def test_a_text_that_reaches_for_files_or_is_no_toml_is_refused(send):

@@ -7,12 +7,11 @@ from fastapi.responses import Response
 
 from askwise.errors import Refused
 from askwise.study import FEEDBACKS, template
-from askwise.web.access import Owner, OwnersForm, gate
+from askwise.web.access import Owner, OwnersForm
 from askwise.web.forms import TYPES, Draft, finding
 from askwise.web.lookup import studies
-from askwise.web.pages.frame import go
+from askwise.web.pages.frame import go, with_forms
 from askwise.web.problems import status_of
-from askwise.web.templating import page
 
 router = APIRouter()
 _EXAMPLE: dict[str, Any] = {
@@ -58,9 +57,8 @@ def _page(
         "error": error,
         "types": TYPES,
         "kinds": {name: kind.question for name, kind in FEEDBACKS.items()},
-        "csrf": gate(request).csrf,
     }
-    return page(request, "new.html", values, 200 if error is None else status_of(error))
+    return with_forms(request, "new.html", values, 200 if error is None else status_of(error))
 
 
 def _plain_template() -> str:

@@ -9,7 +9,7 @@ from askwise.web.access import HOW, Owner, OwnersForm, gate, owner
 from askwise.web.desk import key_of
 from askwise.web.lens import Lens
 from askwise.web.lookup import TheStudy, studies
-from askwise.web.pages.frame import go
+from askwise.web.pages.frame import go, with_forms
 from askwise.web.problems import Denied
 from askwise.web.templating import page
 
@@ -27,7 +27,7 @@ def home(request: Request, token: str | None = None) -> Response:
         return response
     owner(request)
     listed = [(served, studies(request).is_paused(served)) for served in studies(request)]
-    return page(request, "studies.html", {"studies": listed, "csrf": gate(request).csrf})
+    return with_forms(request, "studies.html", {"studies": listed})
 
 
 @router.get("/studies/{study}/hint")
