@@ -107,7 +107,8 @@ def test_a_study_from_the_form_to_its_first_answers(visit, server):
     page.click("#start .button")
     page.fill("[name='participant']", "Ann")
     page.click("button >> text=Make a link")
-    page.wait_for_function("document.querySelector('.qr')?.naturalWidth > 0")
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("document.querySelector('.qr').naturalWidth") > 0
     page.click("text=Copy")
     page.wait_for_selector("text=Copied")
     token = page.input_value(".copy input").rpartition("/")[2]

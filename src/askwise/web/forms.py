@@ -94,8 +94,10 @@ def finding(form: Mapping[str, Any], check: Callable[[str], object]) -> Finding:
     try:
         check(draft.text)
     except Refused as error:
-        field = draft.field(error.place) or ("name" if draft.rows is not None else None)
-        return Finding(draft.text, str(error), line_of(error.place), field)
+        if draft.rows is None:
+            return Finding(draft.text, str(error), line_of(error.place))
+        plain = Refused(error.what, error.expected, error.got, error.advice)  # a form has no lines
+        return Finding(draft.text, str(plain), field=draft.field(error.place) or "name")
     return Finding(draft.text)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from askwise.errors import Refused
-from askwise.space import Parameter, Space
+from askwise.space import Parameter, Space, readable
 from askwise.study import Study
 
 
@@ -43,7 +43,7 @@ class Lens:
         parts = {} if self.participant is None else {"participant": self.participant}
         for kind in ("context", "reference"):
             chosen = getattr(self, kind) or {}
-            parts |= {f"{kind}.{name}": str(value) for name, value in chosen.items()}
+            parts |= {f"{kind}.{name}": readable(value) for name, value in chosen.items()}
         return parts
 
 
@@ -77,7 +77,8 @@ def _read(space: Space, name: str, text: str | None, start: Any) -> Any:
         return start
     try:
         value = parameter.read(text.strip())
-        return parameter.natural(parameter.places(value))
+        parameter.places(value)  # refuses what is no value of it
+        return value
     except Refused as error:
         raise error.about(name) from None
 

@@ -59,7 +59,7 @@ function words(found, i, j) {
   const { mean, spread, epistemic, aleatoric } = found.values;
   const where = `${found.axes[0].name} ${found.axes[0].texts[i]}, ${found.axes[1].name} ${found.axes[1].texts[j]}`;
   if (mean[j][i] === null) return `${where}: not allowed`;
-  return `${where}: expected value ${digits(mean[j][i])} ± ${digits(spread[j][i])}, epistemic ${digits(epistemic[j][i])}, aleatoric ${digits(aleatoric[j][i])}`;
+  return `${where}: expected value ${digits(mean[j][i])} ± ${digits(spread[j][i])}, epistemic ${epistemic[j][i].toFixed(3)}, aleatoric ${aleatoric[j][i].toFixed(3)}`;
 }
 
 function range(values, key) {

@@ -53,7 +53,7 @@ function bar(value, low, high) {
 
 /** How well everybody answers. */
 export function people(rows) {
-  const known = TITLES.filter(([key]) => ["name", "answers", "checks"].includes(key) || rows.some((row) => row[key]));
+  const known = TITLES.filter(([key]) => ["name", "answers", "checks"].includes(key) || rows.some((row) => row[key] || (key === "contradicting" && row[key] !== null)));
   const heads = known.map(([, title]) => element("th", { scope: "col" }, title));
   const cell = (row, key) => (key === "name"
     ? element("th", { scope: "row" }, row.name ?? "no name")
