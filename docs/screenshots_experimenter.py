@@ -112,7 +112,7 @@ def shoot(browser: Browser, server: str, name: str, looks: dict[str, Any], path:
     page.wait_for_timeout(1500)
     taken = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
     cut = taken.crop((0, 0, taken.width, min(taken.height, height)))
-    cut.quantize(255, Image.Quantize.MAXCOVERAGE).save(OUT / f"experimenter-{name}.png", optimize=True)
+    cut.quantize(256, kmeans=2).save(OUT / f"experimenter-{name}.png", optimize=True)
     page.context.close()
 
 

@@ -3,6 +3,8 @@
 import re
 from urllib.parse import quote
 
+import pytest
+
 from askwise.web.app import create
 from served import DUEL
 
@@ -55,12 +57,13 @@ def test_pages_have_nothing_inline_and_all_their_files(browser):
 def test_numbers_are_those_of_the_study(browser):
     answered(browser)
     study = browser.app.state.studies.get("hall").study
+    status = study.status()
     outlook = browser.get(f"{HALL}/outlook?reference.gain=10&reference.mode=hard").json()
     best = study.best(reference={"gain": 10.0, "mode": "hard"})
     assert outlook["best"]["probability"] == best.probability
     assert outlook["best"]["reference"] == [{"name": "gain", "text": "10"}, {"name": "mode", "text": "hard"}]
     assert outlook["best"]["better"] == study.compare(best.params, {"gain": 10.0, "mode": "hard"}).better
-    assert (outlook["gain"], outlook["regret"]) == (study.status().gain, study.status().regret)
+    assert (outlook["gain"], outlook["regret"]) == (status.gain, status.regret)
     assert outlook["unknown"]
     importance = browser.get(f"{HALL}/importance").json()["each"]
     assert {one["name"]: one["value"] for one in importance} == {
@@ -189,9 +192,11 @@ def test_what_people_write_is_shown_as_text(browser):
         assert "&lt;script&gt;" in browser.get(path).text
 
 
-def test_figures_are_files(browser):
+@pytest.mark.parametrize("kinds", ["png", pytest.param("svg pdf", marks=pytest.mark.slow)])
+def test_figures_are_files(browser, kinds):
     answered(browser, 3)
-    for kind, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+    for kind in kinds.split():
+        start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[kind]
         found = browser.get(f"{HALL}/figures/uncertainty.{kind}")
         assert found.content.startswith(start)
         assert f'filename="hall-uncertainty.{kind}"' in found.headers["content-disposition"]
