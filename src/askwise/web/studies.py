@@ -49,7 +49,7 @@ def id_of(name: str) -> str:
     """The part of an address that stands for a study: its name, if that is plain enough.
 
     >>> id_of("hall"), id_of("Hearing aids / 2")
-    ('hall', 'Hearing-aids-2-42c88c')
+    ('hall', 'Hearing-aids-2-65eef3')
     """
     if _PLAIN.fullmatch(name):
         return name
