@@ -49,6 +49,7 @@ def test_pages_have_nothing_inline_and_all_their_files(browser):
     for path in PAGES:
         page = browser.get(path)
         assert page.status_code == 200, path
+        assert page.headers["referrer-policy"] == "same-origin"  # else browsers send forms from "null"
         assert not re.search(r"<style|style=|\son\w+=|<script(?![^>]* src=)", page.text), path
         for file in re.findall(r'(?:src|href)="(/static/[^"]+|[^"]+qr\.svg)"', page.text):
             assert browser.get(file).status_code == 200, file
