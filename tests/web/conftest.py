@@ -49,3 +49,17 @@ def owner(anybody: TestClient) -> TestClient:
     token = anybody.app.state.gate.file.kept.token
     anybody.headers["Authorization"] = f"Bearer {token}"
     return anybody
+
+
+@pytest.fixture
+def browser(anybody: TestClient) -> TestClient:
+    """The owner in a browser, with a cookie."""
+    anybody.get(f"/?token={anybody.app.state.gate.file.kept.token}")
+    anybody.headers["Accept"] = "text/html"
+    return anybody
+
+
+@pytest.fixture
+def csrf(browser: TestClient) -> str:
+    """What forms send along."""
+    return browser.app.state.gate.csrf

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,11 +12,11 @@ from matplotlib.ticker import PercentFormatter
 from torch import Tensor
 
 from askwise.errors import Refused
-from askwise.model import Decomposition, decompose
-from askwise.numerics import deviation, ndtr, success_probability
+from askwise.numerics import deviation
 from askwise.plots.matrix import matrix
 from askwise.plots.planes import Plane, checked_pair
 from askwise.plots.planes import pairs as sorted_pairs
+from askwise.plots.readings import chance_of_best, chances, heights, uncertainties, uncertainty
 from askwise.plots.scene import Scene
 from askwise.plots.style import BAND, BLUE, GREY, INK, ORANGE, STYLE, UNSURE, legend_below
 from askwise.plots.tags import settle
@@ -63,18 +62,12 @@ def study_slices(study: Study, context: Setting | None = None, participant: str 
 
 
 def _slice(axis: Axes, scene: Scene, plane: Plane) -> None:
-    def moments(x: Float[Tensor, "q d"]) -> tuple[Float[Tensor, " q"], Float[Tensor, " q"]]:
-        """Mean and variance of f, or of its lead over the recommended setting, in units of the noise."""
-        return scene.belief.in_noise(x, scene.best.expand_as(x) if scene.compares else None)
-
-    mean, var = plane.values(lambda x: moments(x)[0]), plane.values(lambda x: moments(x)[1])
-    reach = BAND * deviation(var)
+    expected, *ends = chances(plane)
     if scene.compares:
         axis.axhline(0.5, color=GREY, lw=1, ls=(0, (4, 3)), zorder=1.5)
-    ends = ndtr(mean - reach), ndtr(mean + reach)
-    plane.curve(axis, success_probability(mean, var), ends, "95% credible band", "expected")
+    plane.curve(axis, expected, (ends[0], ends[1]), "95% credible band", "expected")
     plane.mark_asked(axis, {"good": 1 + _RIM, "bad": -_RIM, "undecided": -2 * _RIM})
-    plane.mark_best(axis, success_probability(*moments(scene.best[None])))
+    plane.mark_best(axis, chance_of_best(scene))
     axis.set(ylim=(-3 * _RIM, 1 + 2 * _RIM), yticks=(0, 0.25, 0.5, 0.75, 1))
     axis.yaxis.set_major_formatter(PercentFormatter(1))
 
@@ -110,8 +103,7 @@ def _maps(scene: Scene, drawn: Sequence[Sequence[str]]) -> Figure:
     planes = [Plane.of(scene, names) for names in drawn]
     mean_there, var_there = scene.belief.moments(scene.best[None])
     for (left, right), plane in zip(panels, planes, strict=True):
-        mean = plane.values(scene.belief.mean)
-        spread = deviation(plane.values(scene.belief.variance))
+        mean, spread = heights(plane)
         plane.label(figure, left, plane.draw(left, mean, reach=BAND * spread), _MEAN)
         plane.label(figure, right, plane.draw(right, spread, colours=UNSURE), _SPREAD)
         left.set_title(plane.held())
@@ -138,12 +130,7 @@ def study_uncertainty(
     """
     scene = Scene.of(study, context, participant)
     plane = Plane.of(scene, sorted_pairs(scene)[0] if pair is None else checked_pair(scene, pair))
-
-    def uncertainty(x: Float[Tensor, "q d"]) -> Decomposition:
-        return decompose(scene.belief, x, scene.best.expand_as(x) if scene.compares else None)
-
-    epistemic = plane.values(lambda x: uncertainty(x).epistemic)
-    aleatoric = plane.values(lambda x: uncertainty(x).aleatoric)
+    epistemic, aleatoric = uncertainties(plane)
     if len(plane.scales) == 1:
         figure = Figure(figsize=(6.2, 4.4), layout="constrained")
         axes = [figure.subplots()]
@@ -156,7 +143,7 @@ def study_uncertainty(
         for axis, part, title in zip(axes, (epistemic, aleatoric), titles, strict=True):
             plane.label(figure, axis, plane.draw(axis, part, (0.0, _top(part)), colours=UNSURE), "variance")
             axis.set_title(title)
-    there = uncertainty(scene.best[None])
+    there = uncertainty(scene, scene.best[None])
     for axis in axes:
         plane.mark_asked(axis)
         plane.mark_best(axis, there.epistemic + there.aleatoric)

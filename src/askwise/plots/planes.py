@@ -159,11 +159,7 @@ class Plane:
         low, high = axis.get_ylim()
         inset = (high - low) * _MARGIN / (1 + 2 * _MARGIN) / 2
         heights = heights or {"good": high - inset, "bad": low + inset, "undecided": low + inset}
-        opacity = (_FAINT + (1 - _FAINT) * self._nearness()).tolist()
-        x, *more = (
-            scale.scattered([setting[scale.name] for setting, _ in self.scene.asked], side)
-            for scale, side in zip(self.scales, SIDES, strict=False)
-        )
+        opacity, (x, *more) = self.opacity, self.asked_positions
         y = more[0] if more else [heights[verdict] for _, verdict in self.scene.asked]
         for verdict, style in _LOOKS.items():
             chosen = [k for k, (_, other) in enumerate(self.scene.asked) if other == verdict]
@@ -178,6 +174,19 @@ class Plane:
         if min(opacity) < _FAR:
             look = {"marker": "o", "color": INK, "alpha": 0.3, "mec": "white"}
             axis.plot([], [], ls="none", ms=6, label="fainter: farther from this slice", **look)
+
+    @property
+    def asked_positions(self) -> list[list[float]]:
+        """Where the settings asked about are drawn along each parameter."""
+        return [
+            scale.scattered([setting[scale.name] for setting, _ in self.scene.asked], side)
+            for scale, side in zip(self.scales, SIDES, strict=False)
+        ]
+
+    @property
+    def opacity(self) -> list[float]:
+        """Of the marks of settings asked about: those far from this slice are faint."""
+        return (_FAINT + (1 - _FAINT) * self._nearness()).tolist()
 
     def mark_best(self, axis: Axes, height: float | Tensor, size: float = 15, said: bool = True) -> None:
         """A star at the recommended setting, along one parameter at this height, and its values beside it."""

@@ -17,6 +17,10 @@ from askwise.space import Domain, Setting, Space
 from askwise.study import Entry, Study, Verdict
 
 
+class NothingToDraw(Refused):
+    """The answers do not suffice for a figure yet."""
+
+
 @dataclass(frozen=True)
 class Scene:
     """What is known of a study in one context."""
@@ -46,12 +50,12 @@ class Scene:
             for option, verdict in zip(entry.options, entry.answer.verdicts(len(entry.options)), strict=True)
         ]
         if not asked:
-            raise Refused("study", "have answers to be drawn", "none", "Ask and tell first.")
+            raise NothingToDraw("study", "have answers to be drawn", "none", "Ask and tell first.")
         belief = study.belief(who)
         if not kind.has_both_outcomes(belief.data):
             counts = Counter(verdict for _, verdict in asked)
             got = f"{counts['good']} {kind.words['good']} and {counts['bad']} {kind.words['bad']}"
-            raise Refused("study", f"have {kind.needs(study.plan.initial)}", got, "Ask and tell more.")
+            raise NothingToDraw("study", f"have {kind.needs(study.plan.initial)}", got, "Ask and tell more.")
         points = study.model.points([option for option, _ in asked])
         drawn = ((points >= 0) & (points <= 1)).all(-1).tolist()  # others are out of ranges narrowed since
         asked = [one for one, inside in zip(asked, drawn, strict=True) if inside]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from askwise.study.answers import YesNo as YesNo
     from askwise.study.answers import labels as labels
     from askwise.study.checks import Check as Check
+    from askwise.study.checks import by_participant as by_participant
+    from askwise.study.checks import foretold as foretold
     from askwise.study.config import Config as Config
     from askwise.study.config import load as load
     from askwise.study.config import template as template
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from askwise.study.raters import Estimate as Estimate
     from askwise.study.raters import Rater as Rater
     from askwise.study.raters import Raters as Raters
+    from askwise.study.recommendation import UNKNOWN as UNKNOWN
     from askwise.study.recommendation import UNTRUSTED as UNTRUSTED
     from askwise.study.recommendation import Best as Best
     from askwise.study.recommendation import Outlook as Outlook
@@ -50,7 +53,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "answers": ("Answer", "Preference", "Tie", "Verdict", "Worst", "YesNo", "labels"),
-    "checks": ("Check",),
+    "checks": ("Check", "by_participant", "foretold"),
     "config": ("Config", "load", "template"),
     "feedback": ("FEEDBACKS",),
     "plan": ("Plan",),
@@ -59,6 +62,7 @@ _HOMES = {
     "questions": ("Situation", "next_question"),
     "raters": ("Estimate", "Rater", "Raters"),
     "recommendation": (
+        "UNKNOWN",
         "UNTRUSTED",
         "Best",
         "Outlook",

@@ -20,7 +20,7 @@ import torch
 
 from askwise.errors import shortened
 from askwise.model import Belief, average_evidence, chance_evidence, held_out
-from askwise.numerics import one_thread
+from askwise.numerics import ndtr, one_thread
 from askwise.study.answers import Verdict
 from askwise.study.answers.base import listed
 from askwise.study.plan import Plan
@@ -65,6 +65,19 @@ def checks(
     return [check for check in found if check is not None]
 
 
+def by_participant(plan: Plan, answered: Sequence[Entry]) -> dict[str | None, list[Check]]:
+    """The checks of everybody's own answers, flagged where :func:`checks` flags them."""
+    people: dict[str | None, list[Entry]] = {}
+    for entry in answered:
+        people.setdefault(entry.participant, []).append(entry)
+    among = len(people) if len(people) > 1 else 0
+    each = {
+        who: [check(plan, theirs, among) for check in (sides, repeats, speed)]
+        for who, theirs in people.items()
+    }
+    return {who: [check for check in found if check is not None] for who, found in each.items()}
+
+
 def raters(plan: Plan, answered: Sequence[Entry], belief: Belief) -> Check | None:
     """Whether people disagree more than noise explains; None if there is one person, or each has a model.
 
@@ -83,7 +96,7 @@ def raters(plan: Plan, answered: Sequence[Entry], belief: Belief) -> Check | Non
     return Check("raters", flagged, f"{detail}{advice}.")
 
 
-def sides(plan: Plan, answered: Sequence[Entry]) -> Check | None:
+def sides(plan: Plan, answered: Sequence[Entry], among: int = 0) -> Check | None:
     r"""Whether options are chosen for their place; None in studies that do not compare.
 
     Options are shown in random order, so the k-th is chosen with probability 1/m whatever somebody likes.
@@ -109,7 +122,7 @@ def sides(plan: Plan, answered: Sequence[Entry]) -> Check | None:
         )
         return place_ratio(chosen) + place_ratio(worst) - math.log(SIDES_LIMIT), detail
 
-    return _of_each("sides", answered, weighed)
+    return _of_each("sides", answered, weighed, among)
 
 
 def place_ratio(counts: Sequence[int]) -> float:
@@ -145,7 +158,18 @@ def foresight(plan: Plan, answered: Sequence[Entry], belief: Belief) -> Check:
     return Check("model", coins >= math.log(COINS_LIMIT), detail)
 
 
-def repeats(plan: Plan, answered: Sequence[Entry]) -> Check | None:
+@one_thread()
+def foretold(plan: Plan, answered: Sequence[Entry], belief: Belief) -> list[float | None]:
+    """How likely each answer was, from all others; of several comparisons the least likely; None for ties."""
+    counts = [_rows(plan, entry) for entry in answered]
+    mean, var = held_out(belief, counts)
+    signs = belief.data.signs
+    chance = ndtr(signs * mean / (1 + var.clamp_min(0)).sqrt()).masked_fill(signs == 0, math.inf)
+    least = [float(part.min()) for part in chance.split(counts)]
+    return [None if math.isinf(one) else one for one in least]
+
+
+def repeats(plan: Plan, answered: Sequence[Entry], among: int = 0) -> Check | None:
     """Whether questions that were asked again get the same answer; None if the study repeats none.
 
     Honest people are taken to answer 90% of them alike, others by chance.  Answers of different people, or
@@ -165,7 +189,7 @@ def repeats(plan: Plan, answered: Sequence[Entry]) -> Check | None:
         detail = f"{alike} of {alike + different} questions that were asked twice got the same answer twice."
         return repeat_ratio(alike, different, max(2, plan.size)) - math.log(REPEATS_LIMIT), detail
 
-    return _of_each("repeats", answered, weighed)
+    return _of_each("repeats", answered, weighed, among)
 
 
 def repeat_ratio(alike: int, different: int, ways: int) -> float:
@@ -174,7 +198,7 @@ def repeat_ratio(alike: int, different: int, ways: int) -> float:
     return alike * math.log(chance / _AGREE) + different * math.log((1 - chance) / (1 - _AGREE))
 
 
-def speed(plan: Plan, answered: Sequence[Entry]) -> Check | None:
+def speed(plan: Plan, answered: Sequence[Entry], among: int = 0) -> Check | None:
     """Whether answers come faster than anybody can choose; None if nothing was timed.
 
     To press a key when a light goes on takes 0.23 s on average (Woods et al. 2015, Front. Hum. Neurosci.
@@ -191,21 +215,25 @@ def speed(plan: Plan, answered: Sequence[Entry]) -> Check | None:
         detail = f"{fast} of {len(times)} answers took less than {_FAST} s."
         return math.inf if flagged else -math.inf, detail  # nobody is that fast: no chance to share
 
-    return _of_each("speed", answered, weighed)
+    return _of_each("speed", answered, weighed, among)
 
 
 def _of_each(
-    name: Name, answered: Sequence[Entry], weighed: Callable[[Sequence[Entry]], tuple[float, str]]
+    name: Name,
+    answered: Sequence[Entry],
+    weighed: Callable[[Sequence[Entry]], tuple[float, str]],
+    among: int,
 ) -> Check:
     """A check of all participants together and, if there are several, of each.
 
-    ``weighed``: by how much the log likelihood ratio exceeds its limit, and what was found.
+    ``weighed``: by how much the log likelihood ratio exceeds its limit, and what was found.  ``among``: of
+    the answers of one, the number of people who are checked in this way.
     """
     people: dict[str | None, list[Entry]] = {}
     for entry in answered:
         people.setdefault(entry.participant, []).append(entry)
     each = {} if len(people) < 2 else {who: weighed(some) for who, some in people.items()}
-    allowed, (excess, detail) = math.log(1 + len(each)), weighed(answered)
+    allowed, (excess, detail) = math.log(1 + (among or len(each))), weighed(answered)
     named = [f"{_called(who)}: {text}" for who, (over, text) in each.items() if over >= allowed]
     pooled = detail[0].upper() + detail[1:]
     return Check(name, bool(named) or excess >= allowed, " ".join(named) or pooled)

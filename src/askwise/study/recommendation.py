@@ -23,7 +23,8 @@ _CROWD = 256  # settings spread over the space that the best one is compared wit
 _RIVALS, _DRAWS = 1024, 256  # settings among which draws of f have their best, and number of draws
 UNTRUSTED = "Until that is explained, probabilities are not to be trusted."
 """What follows from a check that is flagged."""
-_UNKNOWN = "A narrow peak that no question came near would not be known."
+UNKNOWN = "A narrow peak that no question came near would not be known."
+"""What no number of answers rules out."""
 _FEW = 5  # answers per parameter, below which a learned kernel is mostly a guess
 
 
@@ -122,7 +123,7 @@ def hint(plan: Plan, answers: int, look: Outlook | None, checks: Sequence[Check]
         return f"Go on: {left}. The next answer is expected to bring {look.gain:.2g}."
     if answers < _FEW * len(set(plan.space.owners)):
         return f"Go on a little: {left}, but that rests on few answers."
-    return f"You may stop: {left}. {_UNKNOWN}"
+    return f"You may stop: {left}. {UNKNOWN}"
 
 
 def _lowered(sentence: str) -> str:

@@ -9,6 +9,9 @@ Where things are, from the bottom up:
 - `api`: routes under ``/api/v1``, one file for each group, with the JSON of all of them in `api.models`;
 - `pages`: routes that answer with HTML, with `templates/` (Jinja2, sandboxed, escaped) and `static/` (scripts
   and styles; nothing inline, nothing from elsewhere: the Content-Security-Policy forbids both);
+- `desk`: results for the experimenter's pages, computed once and after participants' questions; `charts`,
+  `overview`, `quality`, `figures`: these results; `lens`: for whom and in which context; `answers`: amend and
+  void; `forms`: a new study from a form;
 - `app` puts all of this together; `server` binds the port, prints the link and runs it.
 
 A new page is a file in `pages` with a `router`, listed in `pages/__init__.py`, its template and its

@@ -15,6 +15,7 @@ from askwise.storage import StudyNotFound, names
 from askwise.study import FEEDBACKS, Config, Question, Study, load
 from askwise.study.files import check_agreement, read_config, recorded_study
 from askwise.web.changes import Changes
+from askwise.web.desk import Desk
 from askwise.web.serverfile import Kept, ServerFile
 from askwise.web.settings import Settings
 
@@ -61,7 +62,7 @@ class Studies:
 
     def __init__(self, settings: Settings, file: ServerFile) -> None:
         """Read the study files, and refuse what is wrong with them; nothing is recorded yet."""
-        self._settings, self.file, self.changes = settings, file, Changes()
+        self._settings, self.file, self.changes, self.desk = settings, file, Changes(), Desk()
         self._lock = threading.RLock()
         self._open: dict[str, Served] = {}
         self._files: dict[str, tuple[Path, Config]] = {}
@@ -100,15 +101,19 @@ class Studies:
                 self._opened(found)
             return self._open[id]
 
+    def check_new(self, text: str) -> Config:
+        """The study that a text describes, refused as :meth:`create` would; nothing is written."""
+        config = checked_text(text)
+        if config.name in self.names() and self.file.kept.studies.get(config.name) != text:
+            raise Conflict("name", "be new", f"{config.name!r}, which exists", "Choose another name.")
+        return config
+
     def create(self, text: str) -> Served:
         """A study from a TOML text, kept in the server's database."""
-        config = checked_text(text)
         with self._lock:
-            if self.file.kept.studies.get(config.name) == text:
+            config = self.check_new(text)
+            if config.name in self.file.kept.studies:
                 return self._opened(config.name)  # sent again, perhaps after a lost connection
-            if config.name in self.names():
-                got = f"{config.name!r}, which exists"
-                raise Conflict("name", "be new", got, "Choose another name.")
 
             def add(kept: Kept) -> Kept:
                 return replace(kept, studies=kept.studies | {config.name: text})
@@ -127,7 +132,8 @@ class Studies:
         """The next question, unless the study is paused."""
         if self.is_paused(served):
             raise Conflict("study", "be running to ask", "a pause", "Come back later.")
-        question = served.study.ask(participant, context, beside=beside)
+        with self.desk.participant():
+            question = served.study.ask(participant, context, beside=beside)
         self.tell_others(served)
         return question
 

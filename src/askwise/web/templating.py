@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +26,15 @@ _TEMPLATES = ImmutableSandboxedEnvironment(
     lstrip_blocks=True,
 )
 _TEMPLATES.globals["version"] = version("askwise")
+
+
+def _at(seconds: float, for_people: bool = False) -> str:
+    """A time for a page, in UTC."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f"{moment.day} {moment:%b %Y, %H:%M} UTC" if for_people else moment.isoformat(timespec="seconds")
+
+
+_TEMPLATES.globals["at"] = _at
 
 
 def page(

@@ -1,10 +1,15 @@
-"""The experimenter's pages."""
+"""The experimenter's first page: all studies of the server."""
+
+from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import Response
 
-from askwise.web.access import HOW, OwnersForm, gate, owner
+from askwise.web.access import HOW, Owner, OwnersForm, gate, owner
+from askwise.web.desk import key_of
+from askwise.web.lens import Lens
 from askwise.web.lookup import TheStudy, studies
+from askwise.web.pages.frame import go, with_forms
 from askwise.web.problems import Denied
 from askwise.web.templating import page
 
@@ -17,25 +22,29 @@ def home(request: Request, token: str | None = None) -> Response:
     if token is not None:
         if not gate(request).is_token(token):
             raise Denied("token", "be that of this server", "another", HOW)
-        response = RedirectResponse(f"{request.scope.get('root_path', '')}/", 303)
+        response = go(request, "/")
         gate(request).sign_in(response)
         return response
     owner(request)
-    return page(request, "studies.html", {"studies": list(studies(request)), "csrf": gate(request).csrf})
+    listed = [(served, studies(request).is_paused(served)) for served in studies(request)]
+    return with_forms(request, "studies.html", {"studies": listed})
 
 
-@router.get("/studies/{study}")
-def show(request: Request, study: TheStudy) -> Response:
-    """One study."""
-    owner(request)
-    links = [link for link in gate(request).file.kept.links.values() if link.study == study.name]
-    shown = [(link, gate(request).pass_of(link)) for link in links if not link.revoked]
-    return page(request, "study.html", {"study": study, "links": shown, "csrf": gate(request).csrf})
+@router.get("/studies/{study}/hint")
+def hint(request: Request, study: TheStudy, access: Owner) -> dict[str, Any]:
+    """Whether a study should go on, for the list."""
+
+    def short() -> str:
+        lens = Lens.of(study.study, {})
+        return study.study.status(lens.context, lens.participant).short_hint
+
+    key = (study.id, "hint", key_of(study.study))
+    return {"hint": studies(request).desk.get(key, short)}
 
 
-@router.post("/studies/{study}/links")
-def add_link(request: Request, study: TheStudy, form: OwnersForm) -> Response:
-    """A new link for participants."""
-    name = str(form.get("participant", "")).strip() or None
-    gate(request).file.add_link(study.name, name)
-    return RedirectResponse(f"{request.scope.get('root_path', '')}/studies/{study.id}", 303)
+@router.post("/sign-out")
+def sign_out(request: Request, form: OwnersForm) -> Response:
+    """Take the cookie of this browser away."""
+    response = page(request, "signed_out.html", {})
+    gate(request).sign_out(response)
+    return response

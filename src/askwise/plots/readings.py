@@ -1,0 +1,50 @@
+"""What figures show of a study over a plane: chances, heights and uncertainties, as numbers."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from askwise.model import Decomposition, decompose
+from askwise.numerics import deviation, ndtr, success_probability
+from askwise.plots.planes import Plane
+from askwise.plots.scene import Scene
+from askwise.plots.style import BAND
+
+
+def chances(plane: Plane) -> tuple[Float[Tensor, "*grid"], Float[Tensor, "*grid"], Float[Tensor, "*grid"]]:
+    """The expected chance of a yes, or of being preferred to the recommended setting, and 95% of it."""
+    scene = plane.scene
+    mean = plane.values(lambda x: _moments(scene, x)[0])
+    var = plane.values(lambda x: _moments(scene, x)[1])
+    reach = BAND * deviation(var)
+    return success_probability(mean, var), ndtr(mean - reach), ndtr(mean + reach)
+
+
+def chance_of_best(scene: Scene) -> float:
+    """The same of the recommended setting itself."""
+    return float(success_probability(*_moments(scene, scene.best[None])))
+
+
+def heights(plane: Plane) -> tuple[Float[Tensor, "*grid"], Float[Tensor, "*grid"]]:
+    """Mean and standard deviation of f."""
+    belief = plane.scene.belief
+    return plane.values(belief.mean), deviation(plane.values(belief.variance))
+
+
+def uncertainties(plane: Plane) -> tuple[Float[Tensor, "*grid"], Float[Tensor, "*grid"]]:
+    """Variance of the next answer, epistemic and aleatoric; where settings are compared, of a duel with the
+    recommended one."""
+    scene = plane.scene
+    return (
+        plane.values(lambda x: uncertainty(scene, x).epistemic),
+        plane.values(lambda x: uncertainty(scene, x).aleatoric),
+    )
+
+
+def uncertainty(scene: Scene, x: Float[Tensor, "q d"]) -> Decomposition:
+    """Both parts at points."""
+    return decompose(scene.belief, x, scene.best.expand_as(x) if scene.compares else None)
+
+
+def _moments(scene: Scene, x: Float[Tensor, "q d"]) -> tuple[Float[Tensor, " q"], Float[Tensor, " q"]]:
+    """Mean and variance of f, or of its lead over the recommended setting, in units of the noise."""
+    return scene.belief.in_noise(x, scene.best.expand_as(x) if scene.compares else None)
