@@ -1,15 +1,15 @@
 // Maps over two parameters: what is expected, how sure that is, and the two parts of the uncertainty.
 import { axisOf, named, nearest, scaleOf, short } from "./axes.js";
-import { cividis, colour } from "./colours.js";
+import { colour, good, unsure } from "./colours.js";
 import { digits, element, folded, table } from "./elements.js";
 import * as marks from "./marks.js";
 
 const HEIGHT = 280;
 const KINDS = [
-  ["mean", "Expected value", "noise of one answer = 1"],
-  ["spread", "Uncertainty of the value", "standard deviation"],
-  ["epistemic", "Epistemic: more answers reduce it", "variance of the next answer"],
-  ["aleatoric", "Aleatoric: irreducible", "variance of the next answer"],
+  ["mean", "Expected value", "noise of one answer = 1", good],
+  ["spread", "Uncertainty of the value", "standard deviation", unsure],
+  ["epistemic", "Epistemic: more answers reduce it", "variance of the next answer", unsure],
+  ["aleatoric", "Aleatoric: irreducible", "variance of the next answer", unsure],
 ];
 
 /** Draw the four maps; `say` shows what the cursor points at. */
@@ -39,16 +39,16 @@ export function maps(found, say) {
     read(...found.axes.map((axis, k) => nearest(axis, from.posToVal(k ? top : left, k ? "y" : "x"))));
     for (const u of charts) if (u && u !== from) u.setCursor({ left, top }, false);
   };
-  const made = KINDS.map(([key, title, unit], number) => {
+  const made = KINDS.map(([key, title, unit, shade], number) => {
     const values = found.values[key];
     const [low, high] = range(values, key);
     const plot = element("div", { class: "plot" });
     const place = element("div", { class: "chart" },
       element("h3", {}, title), plot,
-      element("div", { class: "scale" }, element("span", {}, digits(low)), element("span", {}), element("span", {}, digits(high))),
+      element("div", { class: shade === good ? "scale" : "scale unsure" }, element("span", {}, digits(low)), element("span", {}), element("span", {}, digits(high))),
       element("p", { class: "muted" }, unit));
     return { place, plot, draw: () => {
-      charts[number] = new uPlot(options(found, values, [low, high], plot.clientWidth || 280, share), [found.axes[0].limits, [null, null]], plot);
+      charts[number] = new uPlot(options(found, values, [low, high], shade, plot.clientWidth || 280, share), [found.axes[0].limits, [null, null]], plot);
       return charts[number];
     } };
   });
@@ -69,7 +69,7 @@ function range(values, key) {
   return known.length ? (high - low > 1e-9 ? [low, high] : [low - 0.5, high + 0.5]) : [0, 1];
 }
 
-function options(found, values, ends, width, share) {
+function options(found, values, ends, shade, width, share) {
   return {
     width, height: HEIGHT, legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { show: false } },
@@ -77,20 +77,20 @@ function options(found, values, ends, width, share) {
     axes: [{ ...axisOf(found.axes[0], 2), ...named(found.axes[0]) }, { ...axisOf(found.axes[1], 3), ...named(found.axes[1]) }],
     series: [{}, { paths: () => null, points: { show: false } }],
     hooks: {
-      drawClear: [(u) => cells(u, found, values, ends)],
+      drawClear: [(u) => cells(u, found, values, ends, shade)],
       draw: [(u) => overlay(u, found)],
       setCursor: [share],
     },
   };
 }
 
-function cells(u, found, values, [low, high]) {
+function cells(u, found, values, [low, high], shade) {
   const [xs, ys] = found.axes.map((axis, k) => axis.edges.map((edge) => Math.round(u.valToPos(edge, k ? "y" : "x", true))));
   u.ctx.fillStyle = colour("--line"); // where nothing is allowed
   u.ctx.fillRect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
   values.forEach((row, j) => row.forEach((value, i) => {
     if (value === null) return;
-    u.ctx.fillStyle = cividis((value - low) / (high - low));
+    u.ctx.fillStyle = shade((value - low) / (high - low));
     u.ctx.fillRect(xs[i], ys[j + 1], xs[i + 1] - xs[i], ys[j] - ys[j + 1]);
   }));
 }
