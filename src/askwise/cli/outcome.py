@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from askwise.cli.codes import CANNOT_RUN, Codes
 from askwise.cli.conversation import Telling
-from askwise.cli.machine import LEFT_OPEN, Ended
+from askwise.commands import LEFT_OPEN, Ended
 from askwise.errors import Refused, shortened
 from askwise.study import Study
 

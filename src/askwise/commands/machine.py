@@ -11,9 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
-from askwise.cli.codes import TIMED_OUT
 from askwise.errors import Refused, printable, shortened
 
+TIMED_OUT = 124
+"""The code of a command that took too long, as `timeout` has it."""
 LEFT_OPEN = "Try it by hand; the question stays open."
 _KEPT = 65536  # bytes of output that are kept
 _LINES, _LONGEST = 10, 200  # lines that are shown of it, and characters of each
