@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from askwise.study.config import template as template
     from askwise.study.feedback import FEEDBACKS as FEEDBACKS
     from askwise.study.model import Model as Model
+    from askwise.study.page import Page as Page
     from askwise.study.plan import Plan as Plan
     from askwise.study.question import Question as Question
     from askwise.study.question import Status as Status
@@ -51,6 +52,7 @@ _HOMES = {
     "checks": ("Check",),
     "config": ("Config", "load", "template"),
     "feedback": ("FEEDBACKS",),
+    "page": ("Page",),
     "plan": ("Plan",),
     "model": ("Model",),
     "questions": ("Situation", "next_question"),

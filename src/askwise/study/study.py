@@ -165,6 +165,18 @@ class Study:
             self._look_ahead(entry)
         return Question.of(entry, self.space)
 
+    def ahead(self, question: Question | int, patience: float = 0.0) -> list[list[dict[str, Any]]]:
+        """The options of questions that may come next, as far as they have been computed ahead.
+
+        So that what is shown of them can be made and loaded while somebody thinks; ``patience``: seconds to
+        wait for each.  Which of them is asked, if any, depends on the answer.
+        """
+        with self._lock:
+            entry = self._ledger.state.entries[self._number(question)]
+            coming = self._situations_after(entry) if entry.status == "open" and self._prefetch else []
+        found = [self._prefetch.known(one, patience) for one in coming] if self._prefetch else []
+        return [[self.space.described(option) for option in one[0]] for one in found if one is not None]
+
     def tell(
         self,
         question: Question | int,
@@ -652,13 +664,16 @@ class Study:
     def _look_ahead(self, entry: Entry) -> None:
         if self._prefetch is None:
             return
+        # in one model of all, what others answer makes every query obsolete but the last one's
+        group = entry.participant if self.plan.people.participants == "separate" else None
+        self._prefetch.expect(self._situations_after(entry), group)
+
+    def _situations_after(self, entry: Entry) -> list[Situation]:
+        """One for each likely answer to an open question."""
         before = self._ledger.state.having("answered")
         likely = self.plan.kind.likely_answers(self.size, before[-1].answer if before else None)
         coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
-        people, who = self.plan.people, entry.participant
-        # in one model of all, what others answer makes every query obsolete but the last one's
-        group = who if people.participants == "separate" else None
-        self._prefetch.expect((Situation.of(state, entry.context, people, who) for state in coming), group)
+        return [Situation.of(state, entry.context, self.plan.people, entry.participant) for state in coming]
 
 
 def _settings(plan: Plan, storage: str | None) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from askwise.errors import Refused
 from askwise.web import api, pages, problems
 from askwise.web.access import Gate
 from askwise.web.guards import Guards
+from askwise.web.media import Store
+from askwise.web.presenting import Presenting
 from askwise.web.serverfile import ServerFile
 from askwise.web.settings import Settings
 from askwise.web.studies import Studies
@@ -29,11 +31,13 @@ def create(settings: Settings) -> FastAPI:
         plugins.use(module)
     file = ServerFile(settings.keeps)
     studies = Studies(settings, file)
+    presenting = Presenting(Store(settings.media), settings.present)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
         yield
+        presenting.close()
         studies.close()
 
     app = FastAPI(
@@ -45,7 +49,7 @@ def create(settings: Settings) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.settings, app.state.studies = settings, studies
+    app.state.settings, app.state.studies, app.state.presenting = settings, studies, presenting
     app.state.gate = Gate(file, secure=settings.secure, root_path=settings.root_path)
     app.add_exception_handler(Refused, problems.refused)
     app.add_exception_handler(RequestValidationError, problems.invalid)

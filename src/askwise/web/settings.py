@@ -37,6 +37,8 @@ class Settings:
     """Requests that are answered at once."""
     processes: int | None = None
     """Processes that compute questions ahead; None for as many as there are cores, less one."""
+    present: str | None = None
+    """A command that makes what is shown of an option, in place of what study files say."""
     imports: tuple[str, ...] = field(default=())
     """Modules of plug-ins."""
 
@@ -64,3 +66,8 @@ class Settings:
         name = self.storage.removeprefix("sqlite:///").partition("?")[0]
         file = Path("askwise" if "://" in name else name).expanduser().absolute()
         return file.with_name(f"{file.name}.server.json")
+
+    @property
+    def media(self) -> Path:
+        """The folder of pictures and sounds that were shown, beside the file with keys and links."""
+        return self.keeps.with_name(f"{self.keeps.name.removesuffix('.server.json')}.media")

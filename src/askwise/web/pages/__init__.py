@@ -2,10 +2,10 @@
 
 from fastapi import FastAPI
 
-from askwise.web.pages import experimenter, participant
+from askwise.web.pages import experimenter, media, participant
 
 
 def include(app: FastAPI) -> None:
     """Add all pages."""
-    for group in (experimenter, participant):
+    for group in (experimenter, participant, media):
         app.include_router(group.router, include_in_schema=False)
