@@ -2,8 +2,8 @@
 
     python benchmarks/serve.py [--people 20] [--before 60] [--answers 25]
 
-Each has a model of their own.  The server is `askwise serve` as a user starts it; the time is that of one request,
-which records the answer and brings the next question.
+Each has a model of their own.  The server is `askwise serve` as a user starts it; the time is that of one
+request, which records the answer and brings the next question.
 """
 
 import argparse

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from askwise import bench, numerics, rules
+    from askwise.client import Client
     from askwise.errors import Conflict, NotFound, Refused, Unavailable
     from askwise.loop import next_query
     from askwise.model import Belief, Data, Observer, features, fit, infer, kernel, paths, uncertainty
@@ -21,10 +22,23 @@ if TYPE_CHECKING:
     from askwise.storage import StudyNotFound
     from askwise.study import Best, Check, Question, Raters, Status, Study
 
-__all__ = ["Best", "Check", "Choice", "Fixed", "Integer", "Items", "Ordinal", "Question", "Raters", "Real"]
+__all__ = [
+    "Best",
+    "Check",
+    "Choice",
+    "Client",
+    "Fixed",
+    "Integer",
+    "Items",
+    "Ordinal",
+    "Question",
+    "Raters",
+    "Real",
+]
 __all__ += ["Conflict", "NotFound", "Refused", "Space", "Status", "Study", "StudyNotFound", "Unavailable"]
 __all__ += [
     "Belief",
+    "Client",
     "Data",
     "Observer",
     "bench",
@@ -41,6 +55,7 @@ __all__ += ["paths", "rules", "seeds", "uncertainty"]
 warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", DeprecationWarning)
 
 _HOMES = {
+    "client": ("Client",),
     "errors": ("Conflict", "NotFound", "Refused", "Unavailable"),
     "loop": ("next_query",),
     "model": ("Belief", "Data", "Observer", "features", "fit", "infer", "kernel", "paths", "uncertainty"),

@@ -9,10 +9,11 @@ from urllib.parse import urlsplit
 
 from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from askwise.errors import Refused
-from askwise.web.problems import Forbidden, TooLarge, TooMany, answer_to
+from askwise.web.problems import Forbidden, TooLarge, TooMany, answer_to, too_large
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
@@ -124,13 +125,13 @@ class _Counted:
     async def __call__(self) -> Message:
         message = await self._receive()
         self._size += len(message.get("body", b""))
-        self.check(str(self._size))
+        if self._size > self._largest:  # while the body is read, FastAPI lets only this kind through
+            raise HTTPException(413)
         return message
 
     def check(self, length: str | None) -> None:
         if length is not None and length.isdigit() and int(length) > self._largest:
-            expected = f"have at most {self._largest:,} bytes"
-            raise TooLarge("request", expected, "more", "Send less at once.")
+            raise too_large()
 
 
 def _with_headers(send: Send) -> Send:

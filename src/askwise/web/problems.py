@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from starlette._utils import get_route_path
 from starlette.exceptions import HTTPException
 
 from askwise.errors import Conflict, Failed, NotFound, Refused, Unavailable
@@ -34,6 +35,11 @@ class TooLarge(Refused):
     """More bytes than a request may have."""
 
     status = 413
+
+
+def too_large() -> TooLarge:
+    """The refusal of a body that is too large."""
+    return TooLarge("request", "have fewer bytes", "too many", "Send less at once.")
 
 
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
@@ -94,6 +100,8 @@ async def not_served(request: Request, error: Exception) -> Response:
         refusal = Refused("method", "be one that this address takes", request.method, advice)
     elif error.status_code == 404:
         refusal = Refused("address", "exist", repr(request.url.path), advice)
+    elif error.status_code == 413:
+        refusal = too_large()
     else:
         refusal = Refused("request", "be one that can be read", str(error.detail), advice)
     refusal.status = error.status_code  # type: ignore[attr-defined]
@@ -102,13 +110,13 @@ async def not_served(request: Request, error: Exception) -> Response:
     return response
 
 
-async def unexpected(request: Request, error: Exception) -> Response:
-    """Handles what should not happen; what it was is in the log."""
+def unexpected(request: Request) -> Response:
+    """The response where something happened that should not; what it was is in the log."""
     refusal = Refused("server", "work", "an error of its own", "Look at its log; nothing was lost.")
     refusal.status = 500  # type: ignore[attr-defined]
     return answer_to(request, refusal)
 
 
 def _wants_page(request: Request) -> bool:
-    path = request.url.path.removeprefix(request.scope.get("root_path", ""))
+    path = get_route_path(request.scope)
     return "text/html" in request.headers.get("accept", "") and not path.startswith("/api/")

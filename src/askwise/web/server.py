@@ -3,57 +3,76 @@
 import errno
 import os
 import socket
+import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from askwise.errors import Failed, Refused
+from askwise.web import logs
 from askwise.web.app import create
 from askwise.web.serverfile import ServerFile
 from askwise.web.settings import ENVIRONMENT, Settings
 
+_EVERYWHERE = ("0.0.0.0", "::")
+
 
 @dataclass(frozen=True)
 class Place:
-    """Where the server listens."""
+    """Where and how the server listens."""
 
-    host: str = "127.0.0.1"
     port: int = 0
     """0 for a free one."""
     workers: int = 1
     proxy_headers: bool = False
+    """Whether to believe a proxy, here or in $FORWARDED_ALLOW_IPS, who asks and whether by https."""
 
 
 def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> None:
     """Serve until Ctrl-C; ``announce`` gets the link of the experimenter's page once the port is bound."""
+    logs.configure(settings.log)
     app = create(settings)
-    options = {
+    options: dict[str, Any] = {
         "log_config": None,
         "access_log": False,  # it would show links of participants
         "proxy_headers": place.proxy_headers,
-        "forwarded_allow_ips": None,
         "server_header": False,
         "timeout_graceful_shutdown": 5,
     }
-    with _bound(place.host, place.port) as listening:
+    with _bound(settings.host, place.port) as listening, suppress(KeyboardInterrupt):
         announce(_link(settings, listening))
         if place.workers == 1:
-            uvicorn.Server(uvicorn.Config(app, **options)).run(sockets=[listening])  # type: ignore[arg-type]
+            uvicorn.Server(uvicorn.Config(app, **options)).run(sockets=[listening])
             return
         app.state.studies.close()
-        os.environ[ENVIRONMENT] = settings.to_json()
-        target = "askwise.web.app:from_environment"
-        config = uvicorn.Config(target, factory=True, workers=place.workers, **options)  # type: ignore[arg-type]
-        Multiprocess(config, sockets=[listening]).run()
+        with tempfile.TemporaryDirectory(prefix="askwise-") as notes:
+            os.environ[ENVIRONMENT] = replace(settings, notes=notes).to_json()
+            worker = "askwise.web.app:from_environment"
+            config = uvicorn.Config(worker, factory=True, workers=place.workers, **options)
+            Multiprocess(config, sockets=[listening]).run()
 
 
 def _link(settings: Settings, listening: socket.socket) -> str:
+    token = ServerFile(settings.keeps).kept.token
+    if settings.public_url is not None:
+        return f"{settings.public_url.rstrip('/')}/?token={token}"
     host, port = listening.getsockname()[:2]
-    name = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
-    shown = f"[{name}]" if ":" in name else name
-    return f"http://{shown}:{port}{settings.root_path}/?token={ServerFile(settings.keeps).kept.token}"
+    name = _own_address() if host in _EVERYWHERE else host
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}{settings.root_path}/?token={token}"
+
+
+def _own_address() -> str:
+    """The address of this machine in its network; nothing is sent to find it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
+        try:
+            line.connect(("192.0.2.1", 9))  # an address that nobody has
+            return str(line.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -72,7 +91,6 @@ def _bound(host: str, port: int) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             advice = "Choose another by --port, or leave it out for any that is free."
             raise Failed("port", "be free", f"{port}, which another program uses", advice) from error
-        advice = "Choose others by --host and --port."
-        got = f"{host}:{port} ({str(error.strerror).lower()})"
+        got, advice = f"{host}:{port} ({str(error.strerror).lower()})", "Choose others by --host and --port."
         raise Failed("address", "be one that can be listened on", got, advice) from error
     return listening

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +27,21 @@ class Settings:
     """Further names by which browsers may reach it."""
     origins: tuple[str, ...] = ()
     """Pages elsewhere whose scripts may use the API with a participant's link."""
-    secure: bool = False
-    """Whether browsers reach it by https, so that cookies are never sent otherwise."""
+    public_url: str | None = None
+    """How browsers reach it, if by way of a proxy."""
     largest: int = 2**20
     """Bytes of a request."""
     rate: float = 100.0
     """Requests a second from one address, on average."""
     threads: int = 16
     """Requests that are answered at once."""
-    processes: int | None = None
-    """Processes that compute questions ahead; None for as many as there are cores, less one."""
     present: str | None = None
     """A command that makes what is shown of an option, in place of what study files say."""
-    imports: tuple[str, ...] = field(default=())
+    notes: str | None = None
+    """Folder in which workers leave each other their metrics."""
+    log: bool = False
+    """Whether every request is logged."""
+    imports: tuple[str, ...] = ()
     """Modules of plug-ins."""
 
     def to_json(self) -> str:
@@ -57,6 +59,11 @@ class Settings:
     def from_environment(cls) -> "Settings":
         """Settings of the process that started this one."""
         return cls.from_json(os.environ[ENVIRONMENT])
+
+    @property
+    def is_public_https(self) -> bool:
+        """Whether browsers reach it by https, so that cookies are never sent otherwise."""
+        return (self.public_url or "").startswith("https://")
 
     @property
     def keeps(self) -> Path:

@@ -221,8 +221,8 @@ class EntryOut(BaseModel):
     reason: str | None
     asked: float
     """When it was last asked, in seconds since 1970."""
-    chosen: bool
-    """Whether the study chose it; others were recorded."""
+    seen: int | None
+    """Number of events known when the study chose it; null if it was recorded."""
 
     @classmethod
     def of(cls, entry: Entry) -> "EntryOut":
@@ -238,7 +238,7 @@ class EntryOut(BaseModel):
             seconds=entry.seconds,
             reason=entry.reason,
             asked=entry.asked,
-            chosen=entry.seen is not None,
+            seen=entry.seen,
         )
 
 
@@ -370,6 +370,14 @@ class LinkOut(BaseModel):
     """To be sent as bearer token to ask, tell and skip."""
     created: float
     revoked: bool
+
+
+class WhoOut(BaseModel):
+    """Whose token it is: the server's own, or a participant's for one study."""
+
+    owner: bool
+    study: str | None
+    participant: str | None
 
 
 class JoinIn(_In):

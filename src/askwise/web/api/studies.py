@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter, Request
 
-from askwise.web.access import Owner, gate
-from askwise.web.api.models import LinkIn, LinkOut, PauseIn, StudyIn, StudyOut
+from askwise.web.access import Owner, Person, gate
+from askwise.web.api.models import LinkIn, LinkOut, PauseIn, StudyIn, StudyOut, WhoOut
 from askwise.web.lookup import TheStudy, studies
 from askwise.web.serverfile import Link
-from askwise.web.studies import Served
+from askwise.web.studies import Served, id_of
 from askwise.web.toml import toml_of
 
 router = APIRouter(tags=["studies"])
@@ -14,6 +14,13 @@ router = APIRouter(tags=["studies"])
 
 def _shown(request: Request, served: Served) -> StudyOut:
     return StudyOut.of(served, studies(request).is_paused(served))
+
+
+@router.get("/whoami")
+def whoami(access: Person) -> WhoOut:
+    """Whose token was sent, and for which study it is good; null for all."""
+    study = None if access.link is None else id_of(access.link.study)
+    return WhoOut(owner=access.is_owner, study=study, participant=access.participant)
 
 
 @router.get("/studies")

@@ -1,0 +1,103 @@
+"""The client has the methods of a study, gets the same from a server, and survives lost connections."""
+
+import inspect
+import threading
+import time
+
+import pytest
+
+import askwise as aw
+from askwise.errors import Unreachable
+from askwise.study import load
+from served import DUEL, Process, in_thread
+
+SAME = ["ask", "tell", "skip", "amend", "void", "expire", "history", "entry", "best", "status", "checks"]
+SAME += ["predict", "compare", "top"]
+SAME += ["importance", "raters", "answers_by_participant", "participants"]
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_methods_take_what_those_of_a_study_take(name):
+    def parameters(kind):
+        found = inspect.signature(getattr(kind, name)).parameters.values()
+        return [(one.name, one.kind, one.default) for one in found]
+
+    assert parameters(aw.Client) == parameters(aw.Study)
+
+
+def test_a_client_gets_what_a_study_gives(settings):
+    study = aw.Study.of(load(DUEL).plan())
+    with in_thread(settings) as link:
+        client = aw.Client(link, "hall")
+        for number in range(6):
+            question, there = study.ask(), client.ask()
+            assert there == question
+            answer = None if number == 4 else number % 2
+            study.tell(question, answer, seconds=1)
+            client.tell(there, answer, seconds=1)
+        for one in (study, client):
+            one.record([{"gain": 1.0, "mode": "soft"}, {"gain": 2.0, "mode": "hard"}], 1, participant="Ann")
+            one.skip(one.ask(), reason="phone")
+            one.amend(0, 1)
+            one.void(1)
+        for name in ("best", "status", "checks", "top", "importance", "participants", "raters"):
+            assert getattr(client, name)() == getattr(study, name)()
+        first, second = {"gain": 3.0, "mode": "soft"}, {"gain": 30.0, "mode": "hard"}
+        assert client.best(reference=first) == study.best(reference=first)
+        assert client.predict([first, second]) == study.predict([first, second])
+        assert client.compare(first, second) == study.compare(first, second)
+        assert [one.answered.identity for one in client.history() if one.status == "answered"] == [
+            one.answered.identity for one in study.history() if one.status == "answered"
+        ]
+        with pytest.raises(aw.Conflict, match="question 2 must be open to be answered"):
+            client.tell(2, 1)
+        with pytest.raises(aw.NotFound, match="question must be one that was asked"):
+            client.tell(99, 1)
+        with pytest.raises(aw.Refused, match="answer must be 0 or 1"):
+            client.amend(0, 7)
+        with pytest.raises(aw.Refused, match="study must be named"):
+            aw.Client(link).ask()
+        made = client.create(DUEL.replace("hall", "new hall"))
+        assert made.ask().options == aw.Study.of(load(DUEL).plan()).ask().options
+        assert [one["name"] for one in client.studies()] == ["hall", "new hall"]
+
+
+@pytest.mark.slow
+def test_a_client_waits_for_a_server_that_comes_back_and_nothing_is_doubled(tmp_path):
+    (tmp_path / "hall.toml").write_text(DUEL)
+    server = Process(tmp_path, "hall.toml")
+    port = server.port
+    client, told = aw.Client(server.link, "hall", patience=60), []
+
+    def answer() -> None:
+        for _ in range(12):
+            question = client.ask()
+            client.tell(question, question.id % 2)
+            client.record(question.options, 0, participant="recorded")
+            told.append(question.id)
+
+    answering = threading.Thread(target=answer)
+    answering.start()
+    try:
+        for _ in range(2):
+            time.sleep(1.0)
+            server.kill()
+            server = Process(tmp_path, "hall.toml", "--port", port)
+        answering.join(120)
+        history = client.history()
+    finally:
+        server.kill()
+    assert len(told) == 12
+    asked = [one for one in history if one.participant is None]
+    assert [one.id for one in asked] == told
+    assert [one.answer.prefers for one in asked] == [one.id % 2 for one in asked]
+    assert sum(one.participant == "recorded" for one in history) == 12
+    with aw.Study.open(tmp_path / "askwise.db", "hall") as study:
+        assert all(one.equal for one in study.replay())
+
+
+def test_without_a_server_it_says_so():
+    with pytest.raises(Unreachable, match="server must be reachable"):
+        aw.Client("http://127.0.0.1:9", "hall", "token", patience=0.3).ask()
+    with pytest.raises(aw.Refused, match="address must begin with http"):
+        aw.Client("localhost:8000")
