@@ -81,9 +81,9 @@ def _gradient(ring: int, hue: float, spread: float) -> str:
     length = _length(share)
     return (
         f'<radialGradient id="ring{ring}" gradientUnits="userSpaceOnUse" cx="0" cy="0" r="{length:.1f}">'
-        f'<stop offset="0.1" stop-color="{_colour(base - 12, 0.62, 0.36 + 0.10 * share)}"/>'
-        f'<stop offset="0.62" stop-color="{_colour(base, 0.60, 0.60 + 0.08 * share)}"/>'
-        f'<stop offset="1" stop-color="{_colour(tip, 0.50, 0.84 + 0.05 * share)}"/></radialGradient>'
+        f'<stop offset="0.1" stop-color="{_colour(base - 12, 0.60, 0.45 + 0.08 * share)}"/>'
+        f'<stop offset="0.62" stop-color="{_colour(base, 0.60, 0.66 + 0.06 * share)}"/>'
+        f'<stop offset="1" stop-color="{_colour(tip, 0.46, 0.88 + 0.04 * share)}"/></radialGradient>'
     )
 
 

@@ -45,7 +45,7 @@ export async function show(shown, number) {
   speak(say("number", { number }));
   await new Promise(requestAnimationFrame);
   here.from = performance.now();
-  section.dataset.ready = "yes";
+  section.dataset.ready = number;
   return answered.promise;
 
   async function settled(all) {

@@ -68,11 +68,10 @@ function drag(list, item, moved) {
       const box = other.getBoundingClientRect(), middle = box.top + box.height / 2;
       const before = item.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_PRECEDING;
       if (before ? event.clientY < middle : event.clientY > middle) {
-        item.style.transform = "";
-        const top = item.getBoundingClientRect().top;
-        if (before) other.before(item);
-        else other.after(item);
-        from += item.getBoundingClientRect().top - top; // stay under the pointer
+        const top = item.offsetTop;
+        if (before) item.after(other); // the other one moves: what leaves the page for a moment loses the pointer
+        else item.before(other);
+        from += item.offsetTop - top; // stay under the pointer
         item.style.transform = `translateY(${event.clientY - from}px)`;
         break;
       }
