@@ -20,6 +20,7 @@ export async function show(shown, number) {
     now = null;
     pressed.classList.add("pressed");
     section.classList.add("pressed-one");
+    section.setAttribute("aria-busy", "true");
     answered.resolve({ told, seconds: Math.round(time - here.from) / 1000 });
   };
   const made = way(shown.labels, looks, answer);
