@@ -72,6 +72,7 @@ def in_thread(settings: Settings) -> Iterator[str]:
     server = uvicorn.Server(uvicorn.Config(app, log_config=None))
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
+        listening.listen()
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:

@@ -22,19 +22,7 @@ if TYPE_CHECKING:
     from askwise.storage import StudyNotFound
     from askwise.study import Best, Check, Question, Raters, Status, Study
 
-__all__ = [
-    "Best",
-    "Check",
-    "Choice",
-    "Client",
-    "Fixed",
-    "Integer",
-    "Items",
-    "Ordinal",
-    "Question",
-    "Raters",
-    "Real",
-]
+__all__ = ["Best", "Check", "Choice", "Fixed", "Integer", "Items", "Ordinal", "Question", "Raters", "Real"]
 __all__ += ["Conflict", "NotFound", "Refused", "Space", "Status", "Study", "StudyNotFound", "Unavailable"]
 __all__ += [
     "Belief",

@@ -14,6 +14,8 @@ EXTRAS = (
     "botorch",
     "sklearn",
     "distributed",
+    "fastapi",
+    "uvicorn",
 )
 PROGRAM = f"""
 import importlib, sys

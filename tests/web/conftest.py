@@ -31,6 +31,18 @@ def anybody(settings: Settings) -> Iterator[TestClient]:
         yield client
 
 
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """The owner of a study with one open question, for tests that change nothing."""
+    folder = tmp_path_factory.mktemp("asked")
+    (folder / "hall.toml").write_text(DUEL)
+    app = create(Settings(str(folder / "askwise.db"), (str(folder / "hall.toml"),)))
+    headers = {"Authorization": f"Bearer {app.state.gate.file.kept.token}"}
+    with TestClient(app, base_url="http://localhost", headers=headers) as client:
+        client.post("/api/v1/studies/hall/ask", json={})
+        yield client
+
+
 @pytest.fixture
 def owner(anybody: TestClient) -> TestClient:
     """With the owner's token."""

@@ -65,11 +65,10 @@ def test_a_conflicting_answer_is_refused_and_the_same_again_is_not(owner):
         ("predict", {"settings": [{"gain": 3}]}, 422, " must "),
     ],
 )
-def test_what_is_refused_is_refused_in_words_and_nothing_is_written(owner, path, body, status, message):
-    owner.post(f"{HALL}/ask", json={})
-    before = owner.get(f"{HALL}/export.json").json()["events"]
-    assert message in told(owner.post(f"{HALL}/{path}", json=body), status)
-    assert owner.get(f"{HALL}/export.json").json()["events"] == before
+def test_what_is_refused_is_refused_in_words_and_nothing_is_written(asked, path, body, status, message):
+    before = asked.get(f"{HALL}/export.json").json()["events"]
+    assert message in told(asked.post(f"{HALL}/{path}", json=body), status)
+    assert asked.get(f"{HALL}/export.json").json()["events"] == before
 
 
 def test_what_is_recorded_with_a_key_is_recorded_once(owner):
@@ -105,7 +104,8 @@ def test_a_paused_study_asks_nothing_but_takes_answers(owner):
     owner.post(f"{HALL}/ask", json={})
     assert owner.post(f"{HALL}/pause", json={"paused": True}).json()["paused"]
     assert told(owner.post(f"{HALL}/ask", json={"participant": "b"}), 409).startswith("study must be running")
-    assert owner.post(f"{HALL}/tell", json={"question": 0, "answer": None}).status_code == 200
+    done = owner.post(f"{HALL}/tell", json={"question": 0, "answer": None, "next": True}).json()
+    assert (done["status"], done["next"]) == ("answered", None)
     owner.post(f"{HALL}/pause", json={"paused": False})
     assert owner.post(f"{HALL}/ask", json={}).json()["id"] == 1
 
@@ -123,17 +123,17 @@ def test_exports_have_what_was_answered(owner):
     assert owner.get(f"{HALL}/participants").json() == [{"name": "=1+1", "answers": 1}]
 
 
-def test_parameters_of_addresses_are_json(owner):
-    assert told(owner.get(f"{HALL}/best?context=loud"), 422).startswith("context must be a JSON object")
-    assert told(owner.get(f"{HALL}/nothing"), 404).startswith("address must exist")
-    assert told(owner.get("/api/v1/studies/nothing"), 404).startswith("study must be one that is served")
-    assert told(owner.put(f"{HALL}/ask"), 405).startswith("method must be one that this address takes")
-    assert told(owner.post(f"{HALL}/ask", content=b"{"), 422)
-    assert json.dumps(owner.get("/api/v1/openapi.json").json()).count("cdn") == 0
+def test_parameters_of_addresses_are_json(asked):
+    assert told(asked.get(f"{HALL}/best?context=loud"), 422).startswith("context must be a JSON object")
+    assert told(asked.get(f"{HALL}/nothing"), 404).startswith("address must exist")
+    assert told(asked.get("/api/v1/studies/nothing"), 404).startswith("study must be one that is served")
+    assert told(asked.put(f"{HALL}/ask"), 405).startswith("method must be one that this address takes")
+    assert told(asked.post(f"{HALL}/ask", content=b"{"), 422)
+    assert json.dumps(asked.get("/api/v1/openapi.json").json()).count("cdn") == 0
 
 
-def test_the_page_of_the_api_describes_every_route(owner):
-    shown, described = owner.get("/api/v1/docs").text, owner.get("/api/v1/openapi.json").json()
+def test_the_page_of_the_api_describes_every_route(asked):
+    shown, described = asked.get("/api/v1/docs").text, asked.get("/api/v1/openapi.json").json()
     assert len(described["paths"]) > 20
     assert all(path in shown for path in described["paths"])
     assert "<script" not in shown

@@ -108,7 +108,8 @@ class Gate:
     # signatures
 
     def _signer(self, use: str) -> URLSafeSerializer:
-        return URLSafeSerializer(self.file.kept.secret, salt=f"askwise {use}")
+        how = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
+        return URLSafeSerializer(self.file.kept.secret, salt=f"askwise {use}", signer_kwargs=how)
 
     def _read(self, use: str, text: str | None) -> object:
         try:

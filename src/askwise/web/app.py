@@ -14,7 +14,6 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.staticfiles import StaticFiles
 
 from askwise import plugins
 from askwise.errors import Refused
@@ -28,7 +27,7 @@ from askwise.web.presenting import Presenting
 from askwise.web.serverfile import ServerFile
 from askwise.web.settings import Settings
 from askwise.web.studies import Studies
-from askwise.web.templating import STATIC
+from askwise.web.templating import STATIC, Assets
 
 
 def create(settings: Settings) -> FastAPI:
@@ -51,7 +50,6 @@ def create(settings: Settings) -> FastAPI:
     app = FastAPI(
         title="askwise",
         version=version("askwise"),
-        root_path=settings.root_path,
         openapi_url="/api/v1/openapi.json",
         docs_url=None,  # these would load scripts from elsewhere
         redoc_url=None,
@@ -65,7 +63,7 @@ def create(settings: Settings) -> FastAPI:
     api.include(app)
     pages.include(app)
     app.include_router(health.router)
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.mount("/static", Assets(directory=STATIC), name="static")
     if settings.origins:  # without cookies: only with a participant's token
         headers = ["Authorization", "Content-Type", "Idempotency-Key"]
         shared = {"allow_methods": ["GET", "POST"], "allow_headers": headers}
@@ -74,6 +72,7 @@ def create(settings: Settings) -> FastAPI:
     app.add_middleware(Watch, metrics=app.state.metrics)
     app.add_middleware(
         Guards,
+        root=settings.root_path,
         host=settings.host,
         hosts=settings.hosts,
         origins=settings.origins,

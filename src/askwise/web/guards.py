@@ -42,14 +42,15 @@ class Guards:
     def __init__(
         self,
         app: ASGIApp,
+        root: str,
         host: str,
         hosts: Collection[str],
         origins: Collection[str],
         largest: int,
         rate: float,
     ) -> None:
-        """``host``: where the server listens; ``hosts`` and ``origins``: others that are trusted."""
-        self._app, self._origins, self._largest = app, frozenset(origins), largest
+        """``root``: path before every address; ``host``: where it listens; others are trusted, too."""
+        self._app, self._root, self._origins, self._largest = app, root, frozenset(origins), largest
         self._hosts = frozenset({*LOCAL, *hosts, host} - {*_EVERYWHERE})
         self._everywhere = host in _EVERYWHERE
         self._rate = Rate(rate, burst=4 * rate)
@@ -60,6 +61,9 @@ class Guards:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
+        if self._root and not scope["path"].startswith(f"{self._root}/"):  # the proxy has taken it away
+            scope["path"] = self._root + scope["path"]
+        scope["root_path"] = self._root
         headers, counted = Headers(scope=scope), _Counted(receive, self._largest)
         guarded = _with_headers(send)
         try:

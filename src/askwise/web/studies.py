@@ -49,7 +49,7 @@ def id_of(name: str) -> str:
     """The part of an address that stands for a study: its name, if that is plain enough.
 
     >>> id_of("hall"), id_of("Hearing aids / 2")
-    ('hall', 'Hearing-aids-2-42c88c')
+    ('hall', 'Hearing-aids-2-65eef3')
     """
     if _PLAIN.fullmatch(name):
         return name
@@ -90,6 +90,8 @@ class Studies:
 
     def get(self, id: str) -> Served:
         """The study with this id."""
+        if id in self._open:  # without the lock, which somebody may hold while another one is opened
+            return self._open[id]
         with self._lock:
             if id not in self._open:
                 found = next((name for name in self.names() if id_of(name) == id), None)

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from jinja2 import FileSystemLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
@@ -43,6 +45,17 @@ def page(
 
     text = _TEMPLATES.get_template(template).render({**values, "url": url, "asset": asset})
     return HTMLResponse(text, status, dict(headers or {}))
+
+
+class Assets(StaticFiles):
+    """Scripts and styles; browsers keep those whose address has the fingerprint of their content."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """A file, if there is one of this name."""
+        response = await super().get_response(path, scope)
+        if scope["query_string"]:
+            response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
 
 
 @cache

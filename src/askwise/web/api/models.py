@@ -250,6 +250,7 @@ class DoneOut(BaseModel):
     answers: int
     """Answers so far; of a participant's own, for a participant."""
     next: QuestionOut | None = None
+    """Null if it was not wanted, or the study is paused."""
 
 
 class BestOut(BaseModel):

@@ -120,7 +120,7 @@ def _done(request: Request, study: Served, question: int, access: Access, more: 
     counts = study.study.answers_by_participant()
     count = sum(counts.values()) if access.is_owner else counts.get(entry.participant, 0)
     done = DoneOut(id=question, status=entry.status, answers=count)
-    if more:
+    if more and not studies(request).is_paused(study):
         next_one = studies(request).ask(study, entry.participant, entry.context)
         done.next = QuestionOut.of(study, next_one, blinded=not access.is_owner)
     return done
