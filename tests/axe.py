@@ -1,4 +1,4 @@
-"""axe-core, which finds what keeps people with disabilities out; fetched once by npm, never part of askwise."""
+"""axe-core, which finds what keeps people with disabilities out; fetched by npm, never part of askwise."""
 
 import subprocess
 import tarfile

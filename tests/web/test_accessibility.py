@@ -1,4 +1,4 @@
-"""axe-core finds nothing wrong with any state of the participants' page, light or dark, on a desk or a phone."""
+"""axe-core finds nothing wrong with any state of the participants' page, light or dark, desk or phone."""
 
 import pytest
 
@@ -17,8 +17,8 @@ reveal = true
 STIMULI = {
     "values": "",
     "text": '[stimulus]\ntext = "{gain} {mode}"\n',
-    "image": "[stimulus]\nhtml = '<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><circle r=\"{gain}\"/></svg>'\n",
-    "page": "[stimulus]\nhtml = '<!doctype html><html lang=\"en\"><title>T</title><main><h1>{gain}</h1></main></html>'\n",
+    "image": '[stimulus]\nhtml = \'<svg xmlns="http://www.w3.org/2000/svg"><circle r="{gain}"/></svg>\'\n',
+    "page": "[stimulus]\nhtml = '<html lang=\"en\"><title>T</title><main><h1>{gain}</h1></main></html>'\n",
 }
 WAYS = {"ranking": "batch", "worst": "batch", "winner": "batch"}
 LOOKS = [{**size, "color_scheme": scheme} for size in (DESK, PHONE) for scheme in ("light", "dark")]

@@ -146,7 +146,9 @@ def test_a_ranking_by_drag_buttons_and_keys(browser, served, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("way", "words", "told"), [("winner", "C is best", "ranking"), ("worst", "C is worst", "worst")])
+@pytest.mark.parametrize(
+    ("way", "words", "told"), [("winner", "C is best", "ranking"), ("worst", "C is worst", "worst")]
+)
 def test_the_best_or_the_worst_of_four(browser, served, tmp_path, way, words, told):
     with served(BATCH + f'[page]\nanswer = "{way}"\nanswers = 2\n') as link:
         visitor = Visitor(browser, link_to(link)).start()
@@ -161,7 +163,8 @@ def test_the_best_or_the_worst_of_four(browser, served, tmp_path, way, words, to
 def test_yes_and_no_in_other_words(browser, served, tmp_path):
     text = DUEL.replace('name = "hall"', 'name = "hall"\nfeedback = "binary"') + (
         '[page]\nanswers = 3\nundecided = false\nlanguage = "de"\nconsent = "Freiwillig."\n'
-        '[page.words]\nyes = "Ja"\nno = "Nein"\nagree = "Einverstanden"\nprogress = "{answered} von {planned}"\n'
+        '[page.words]\nyes = "Ja"\nno = "Nein"\nagree = "Einverstanden"\n'
+        'progress = "{answered} von {planned}"\n'
     )
     with served(text) as link:
         visitor = Visitor(browser, link_to(link))
@@ -240,6 +243,8 @@ def test_pages_of_html_cannot_reach_ours(browser, served, tmp_path):
         for frame in frames:
             frame.wait_for_selector("text=kept out alone")
             assert frame.locator("b").count() == 0  # values are escaped
-            assert frame.evaluate("getComputedStyle(document.getElementById('p')).color") == "rgb(0, 128, 128)"
+            assert (
+                frame.evaluate("getComputedStyle(document.getElementById('p')).color") == "rgb(0, 128, 128)"
+            )
         assert page.title() == "Which sounds better?"
         visitor.press("ArrowLeft").sees(2)

@@ -58,6 +58,9 @@ class Stimulus(ABC):
         """Servers elsewhere from which browsers load it."""
         return ()
 
+    def close(self) -> None:
+        """End what is running."""
+
     def check_places(self, text: str) -> None:
         """Refuse braces around a word that is not a parameter."""
         for match in _PLACE.finditer(text):

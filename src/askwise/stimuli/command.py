@@ -35,6 +35,10 @@ class Kind(Stimulus):
         self._out = outs[0]
         self._machine = Machine(self.key, self.settings.timeout, reads=False, folder=self.settings.folder)
 
+    def close(self) -> None:
+        """End all commands, and start no more."""
+        self._machine.stop()
+
     def of(self, setting: Setting) -> Content:
         """What the program wrote."""
         with tempfile.TemporaryDirectory(prefix="askwise-") as folder:

@@ -38,6 +38,8 @@ def create(settings: Settings) -> FastAPI:
     file = ServerFile(settings.keeps)
     studies = Studies(settings, file)
     presenting = Presenting(Store(settings.media), settings.present)
+    for config in studies.configs:
+        presenting.check(config)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -12,6 +12,7 @@ from typing import Any
 from askwise.errors import Refused
 from askwise.space import Space
 from askwise.stimuli import Link, Stimulus
+from askwise.study import Config
 from askwise.study.state import as_text
 from askwise.study.stimulus import stimulus_of
 from askwise.web.media import Store
@@ -31,7 +32,7 @@ class Presenting:
         self.store, self._command = store, command
         self._lock = threading.Lock()
         self._made: OrderedDict[tuple[str, str], Future[Look]] = OrderedDict()
-        self._stimuli: dict[str, Stimulus | None] = {}
+        self._stimuli: dict[str, Stimulus | None] = {}  # of the studies that were shown
         self._pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="askwise stimuli")
 
     def looks(self, served: Served, options: Sequence[Mapping[str, Any]]) -> list[Look]:
@@ -44,17 +45,28 @@ class Presenting:
 
     def stimulus(self, served: Served) -> Stimulus | None:
         """What makes the options of a study; None if their values are shown."""
-        if self._command is None:
-            return served.config.stimulus
         with self._lock:
             if served.id not in self._stimuli:
-                made = stimulus_of("command", self._command, served.config.space, Path.cwd())
-                self._stimuli[served.id] = made
+                self._stimuli[served.id] = self._made_for(served.config)
             return self._stimuli[served.id]
 
+    def check(self, config: Config) -> None:
+        """Refuse a command that does not fit a study."""
+        self._made_for(config)
+
+    def _made_for(self, config: Config) -> Stimulus | None:
+        if self._command is None:
+            return config.stimulus
+        try:
+            return stimulus_of("command", self._command, config.space, Path.cwd())
+        except Refused as error:
+            raise error.about("--present") from None
+
     def close(self) -> None:
-        """Start nothing more."""
+        """End what is running, and start nothing more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+        for stimulus in filter(None, self._stimuli.values()):
+            stimulus.close()
 
     def _future(self, served: Served, stimulus: Stimulus, option: Mapping[str, Any]) -> "Future[Look]":
         key = (served.id, as_text(option))

@@ -79,6 +79,11 @@ class Studies:
                 check_unchanged(path, config, stored)
             self._files[config.name] = (path, config)
 
+    @property
+    def configs(self) -> list[Config]:
+        """What the study files say."""
+        return [config for _, config in self._files.values()]
+
     def names(self) -> list[str]:
         """The names of all studies: of the files in their order, then the others."""
         others = {*names(self._settings.storage), *self.file.kept.studies} - {*self._files}
