@@ -13,7 +13,9 @@ def made(key, value, folder, **more):
 
 
 def test_text_has_values_in_it(tmp_path):
-    assert made("text", "{gain} dB, {mode}", tmp_path).of(SETTING) == Content(b"10 dB, soft", ".txt")
+    text = made("text", "{gain} dB, {mode}", tmp_path)
+    assert text.of(SETTING) == Content(b"10 dB, soft", ".txt")
+    assert text.of({"gain": 19.2864856, "mode": "soft"}).data == b"19.29 dB, soft"  # as people write it
 
 
 def test_values_in_html_are_escaped_and_style_sheets_are_left_alone(tmp_path):

@@ -1,5 +1,7 @@
 """A participant's sitting over HTTP: what it shows, what it hides, and what it refuses."""
 
+import html
+import re
 import time
 
 import pytest
@@ -7,6 +9,7 @@ from fastapi.testclient import TestClient
 
 import askwise as aw
 from askwise.errors import Refused
+from askwise.study.words import WORDS
 from askwise.web.app import create
 from askwise.web.settings import Settings
 from served import DUEL
@@ -154,6 +157,15 @@ def test_answers_to_questions_of_others_or_of_nobody_are_not_taken(sit, tmp_path
         assert study.count() == 0
 
 
+def test_a_link_is_good_for_sittings_of_its_own_study(sit):
+    client = sit(DUEL)
+    owner = {"Authorization": f"Bearer {client.app.state.gate.file.kept.token}"}
+    client.post("/api/v1/studies", json={"toml": DUEL.replace("hall", "other")}, headers=owner)
+    for path in ("next", "back", "end"):
+        assert client.post(f"/api/v1/studies/other/sitting/{path}").status_code == 403
+        assert client.post(f"{SITTING}/{path}", headers={"Authorization": ""}).status_code == 401
+
+
 def test_a_study_that_came_by_a_request_runs_nothing_and_reads_nothing(owner):
     for line in ("command = 'touch x {out}'", "file = 'a.txt'", "render = 'os:getcwd'"):
         text = DUEL.replace("hall", "other") + f"[stimulus]\n{line}\n"
@@ -170,6 +182,16 @@ def test_the_page_allows_pictures_from_the_server_that_the_study_names_and_no_ot
     assert "img-src 'self' https://lab.example.org;" in policy
     assert "script-src 'self';" in policy
     assert "frame-src 'self'" in policy
+
+
+def test_all_words_can_be_replaced(sit):
+    words = "".join(f'{key} = "our {key}."\n' for key in WORDS)
+    client = sit(DUEL + f"[page]\nconsent = 'C'\n[page.words]\n{words}")
+    text = html.unescape(client.get(client.page).text)
+    spoken = re.sub(r"data-words=.*", "", text)
+    assert [key for key in WORDS if f"our {key}." not in text] == []
+    for english in ("Undo", "Thank you", "Copy", "break"):
+        assert not re.search(rf">[^<]*{english}\\b(?!\\.)", spoken)
 
 
 def test_words_of_the_page_are_escaped(sit):

@@ -6,7 +6,7 @@ from typing import ClassVar, get_args
 from urllib.parse import quote, urlsplit
 
 from askwise.errors import Refused
-from askwise.stimuli.base import Setting, Stimulus, with_values
+from askwise.stimuli.base import Setting, Stimulus, with_values, written
 from askwise.stimuli.content import SUFFIXES, Link, Shown
 
 _SHOWN = ("image", "audio", "video")
@@ -31,7 +31,7 @@ class Kind(Stimulus):
 
     def of(self, setting: Setting) -> Link:
         """The address."""
-        url = with_values(self.settings.value, setting, lambda text: quote(text, safe=""))
+        url = with_values(self.settings.value, setting, lambda value: quote(written(value), safe=""))
         return Link(url, self._shown())
 
     @property

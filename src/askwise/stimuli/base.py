@@ -1,5 +1,6 @@
 """What all kinds of stimuli have in common, and where values stand in their texts."""
 
+import html
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -58,7 +59,7 @@ class Stimulus(ABC):
         """Servers elsewhere from which browsers load it."""
         return ()
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most kinds run nothing
         """End what is running."""
 
     def check_places(self, text: str) -> None:
@@ -74,17 +75,22 @@ KINDS: dict[str, type[Stimulus]] = {}
 """Kinds of stimuli by their keys."""
 
 
-def with_values(text: str, setting: Setting, write: Callable[[str], str] = str) -> str:
-    """A text with the values of an option in the place of their names.
-
-    >>> with_values("{gain}-{mode}.wav", {"gain": 10.0, "mode": "soft"})
-    '10-soft.wav'
-    """
-    return _PLACE.sub(lambda match: write(written(setting[match[1]])), text)
-
-
 def written(value: object) -> str:
     """A value as it is written in names of files: a number without needless digits."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def with_values(text: str, setting: Setting, write: Callable[[object], str] = written) -> str:
+    """A text with the values of an option in the place of their names.
+
+    >>> with_values("{gain}-{mode}.wav", {"gain": 10.0, "mode": "soft"})
+    '10-soft.wav'
+    """
+    return _PLACE.sub(lambda match: write(setting[match[1]]), text)
+
+
+def escaped(value: object) -> str:
+    """A value as it is written in HTML."""
+    return html.escape(written(value))

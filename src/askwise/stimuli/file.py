@@ -1,15 +1,15 @@
 """Options as files that lie beside the study file."""
 
-import html
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
 from askwise.errors import Failed, Refused
-from askwise.stimuli.base import Setting, Stimulus, with_values
+from askwise.space import readable
+from askwise.stimuli.base import Setting, Stimulus, escaped, with_values
 from askwise.stimuli.content import SUFFIXES, Content
 
-_FILLED: dict[str, Callable[[str], str]] = {".txt": str, ".html": html.escape, ".svg": html.escape}
+_FILLED: dict[str, Callable[[object], str]] = {".txt": readable, ".html": escaped, ".svg": escaped}
 """Files in which values take the place of their names, and how they are written there."""
 
 

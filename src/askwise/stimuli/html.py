@@ -1,9 +1,8 @@
 """Options as a piece of HTML, or an SVG picture."""
 
-import html
 from typing import ClassVar
 
-from askwise.stimuli.base import Setting, Stimulus, with_values
+from askwise.stimuli.base import Setting, Stimulus, escaped, with_values
 from askwise.stimuli.content import Content
 
 
@@ -19,6 +18,6 @@ class Kind(Stimulus):
 
     def of(self, setting: Setting) -> Content:
         """The picture or the page; values are escaped."""
-        text = with_values(self.settings.value, setting, html.escape)
+        text = with_values(self.settings.value, setting, escaped)
         found = Content.of_text(text)
         return found if found.suffix == ".svg" else Content(text.encode(), ".html")

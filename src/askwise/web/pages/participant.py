@@ -59,10 +59,10 @@ def _default(settings: Page, way: str) -> list[str]:
 
 
 def _policy(request: Request, study: Served) -> str:
-    """That of all pages; frames of our own, and media from where the study says."""
+    """That of all pages, with media from where the study says."""
     stimulus = presenting(request).stimulus(study)
     origins = "".join(f" {origin}" for origin in (stimulus.origins if stimulus else ()))
-    policy = f"{POLICY}; frame-src 'self'"
+    policy = POLICY
     for directive in ("img-src 'self'", "media-src 'self'"):
         policy = policy.replace(directive, directive + origins)
     return policy

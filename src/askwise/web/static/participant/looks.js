@@ -15,7 +15,7 @@ const KINDS = {
   parameters(shown) {
     const rows = shown.rows.map((row) => {
       const line = element("div", {}, element("dt", { textContent: row.name }), element("dd", { textContent: row.value }));
-      if (row.at !== null) line.append(element("meter", { min: 0, max: 1, value: row.at, "aria-hidden": "true" }));
+      if (row.at !== null) line.append(element("progress", { max: 1, value: row.at, "aria-hidden": "true" }));
       if (!row.differs) line.className = "same";
       return line;
     });

@@ -72,7 +72,7 @@ export function way(labels, looks, answer) {
     const press = () => answer({ answer: null }, undecided);
     undecided.addEventListener("click", (event) => event.detail < 2 && press());
     if (given.way !== "ranking") made.keys.ArrowDown = press;
-    made.buttons.splice(given.way === "yes_no" ? 1 : made.buttons.length, 0, undecided);
+    made.buttons.push(undecided);
   }
   return made;
 }
