@@ -10,7 +10,7 @@ import pytest
 import askwise as aw
 from askwise.web.settings import Settings
 from browser import PHONE, Visitor, chromium, link_to
-from served import DUEL, in_thread
+from served import DUEL, in_thread, serving
 
 PAGE = """
 [page]
@@ -248,3 +248,19 @@ def test_pages_of_html_cannot_reach_ours(browser, served, tmp_path):
             )
         assert page.title() == "Which sounds better?"
         visitor.press("ArrowLeft").sees(2)
+
+
+@pytest.mark.slow
+def test_the_demonstration_needs_no_files_and_ends_with_a_flower(browser, tmp_path):
+    with serving(tmp_path, "--demo") as server:
+        visitor = Visitor(browser, server.link).start()
+        for number in range(1, 21):
+            visitor.sees(number).press("ArrowRight")
+            if number == 10:
+                visitor.page.click("#continue")
+        visitor.code()
+        visitor.page.wait_for_selector("#reveal img")
+        assert visitor.page.evaluate("document.querySelector('#reveal img').naturalWidth") > 0
+        assert visitor.complaints == []
+        server.end()
+    assert list(tmp_path.iterdir()) == []

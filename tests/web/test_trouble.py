@@ -46,6 +46,25 @@ def test_a_double_click_answers_once(browser, link, tmp_path):
     assert visitor.complaints == []
 
 
+def test_the_second_of_two_clicks_does_not_answer_a_question_that_nobody_has_seen(browser, link, tmp_path):
+    visitor = Visitor(browser, link_to(link)).start()
+    visitor.page.evaluate(
+        """() => new Promise((done) => {
+            const watch = new MutationObserver(() => {
+                const take = document.querySelector(".question[data-ready='2'] .take");
+                if (!take) return;
+                watch.disconnect();
+                take.click(); // at the moment when the next question appears
+                setTimeout(done, 100);
+            });
+            watch.observe(document, {subtree: true, childList: true, attributes: true});
+            document.querySelector(".take").click();
+        })"""
+    )
+    visitor.sees(2)
+    assert record(tmp_path)[1] == {"asked": 2, "answered": 1}
+
+
 @pytest.mark.slow
 def test_two_tabs_answer_each_question_once(browser, link, tmp_path):
     visitor = Visitor(browser, link_to(link)).start()
