@@ -5,13 +5,16 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: serve paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-checks bench-crowd bench-raters bench-items bench-gpu clean
+.PHONY: serve screenshots paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-checks bench-crowd bench-raters bench-items bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
 
-serve: $(READY)  ## the server, with the studies of STUDIES="a.toml b.toml"
-	$(VENV)/bin/askwise serve $(STUDIES)
+serve: $(READY)  ## the server, with the studies of STUDIES="a.toml b.toml"; without any, choose flowers
+	$(VENV)/bin/askwise serve $(or $(STUDIES),--demo)
+
+screenshots: $(READY)  ## the pictures of docs/web.md, by the browser /usr/bin/chromium
+	$(RUN) docs/screenshots.py
 
 test: $(READY)  ## the fast suite
 	$(RUN) -m pytest -n auto

@@ -96,6 +96,7 @@ def main() -> None:
     print(f"it beats a setting drawn at random with probability {best.probability:.2f}")
     picture(study, best, OUT / "demo.png")
     print(f"picture: {OUT / 'demo.png'}")
+    print("now you: `make serve` finds the flower that you like best, in your browser")
 
 
 if __name__ == "__main__":

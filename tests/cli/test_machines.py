@@ -30,8 +30,7 @@ from typer.testing import CliRunner
 import askwise as aw
 from askwise.cli import main
 from askwise.cli.codes import Codes
-from askwise.cli.machine import Machine
-from askwise.cli.template import filled, template_words, variables
+from askwise.commands import Machine, filled, template_words, variables
 
 EXCEPTION = "import sys; sys.exit(__import__('nowhere'))"
 

@@ -7,8 +7,6 @@ from typing import Literal
 
 from askwise.errors import Refused
 
-TIMED_OUT = 124
-"""The code of a command that took too long, as `timeout` has it."""
 CANNOT_RUN = (126, 127)
 """By shell convention: not executable, not found."""
 Meaning = Literal["yes", "no", "tie", "skip", "failure"]

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 
 from askwise.cli.codes import CANNOT_RUN, Codes
-from askwise.cli.machine import LEFT_OPEN, Ended
 from askwise.cli.telling import Telling
+from askwise.commands import LEFT_OPEN, Ended
 from askwise.errors import Refused, shortened
 from askwise.study import Study
 

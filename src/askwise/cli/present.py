@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 from rich.text import Text
 
-from askwise.cli.machine import Machine
-from askwise.cli.template import environment, filled, template_words
+from askwise.cli.places import environment
+from askwise.commands import Machine, filled, template_words
 from askwise.errors import Refused
 from askwise.study import Question, Study, labels
 

@@ -1,12 +1,16 @@
 """The command that serves studies: serve."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from askwise.cli.app import AsJson, main, print_json
+from askwise.cli.app import AsJson, main, show
 from askwise.errors import Refused, extra
+
+if TYPE_CHECKING:
+    from askwise.web.server import Place
+    from askwise.web.settings import Settings
 
 _FILES = "Study files; without one, the studies in the database are served."
 _STORAGE = "Where studies are kept that are created here, or whose file does not say where."
@@ -16,6 +20,8 @@ _URL = "How browsers reach it through a proxy, such as https://lab.example.org/a
 _ROOT = "Path under which a proxy shows it; by default that of --public-url."
 _PROXY = "Believe a proxy on this machine, or in $FORWARDED_ALLOW_IPS, about who asks."
 _ORIGIN = "Site whose pages may use the API with a participant's link; repeatable."
+_PRESENT = "Command that makes what is shown of an option, such as './render.sh {gain} {out.wav}'."
+_DEMO = "Find the flower you like best: a study without files, forgotten at the end."
 _LOG = "Write a line of JSON for each request to standard error."
 
 
@@ -41,6 +47,8 @@ def serve(  # noqa: PLR0913 - one for each option
     ] = None,
     allow_origin: Annotated[list[str] | None, typer.Option(metavar="URL", help=_ORIGIN)] = None,
     new_token: Annotated[bool, typer.Option("--new-token", help="Make the old link void.")] = False,
+    present: Annotated[str | None, typer.Option(metavar="COMMAND", help=_PRESENT)] = None,
+    demo: Annotated[bool, typer.Option("--demo", help=_DEMO)] = False,
     log: Annotated[bool, typer.Option("--log", help=_LOG)] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -69,18 +77,43 @@ def serve(  # noqa: PLR0913 - one for each option
         hosts=(*(allow_host or ()), *filter(None, [public.hostname])),
         origins=tuple(one.rstrip("/") for one in allow_origin or ()),
         public_url=public_url,
+        present=present,
         log=log,
     )
+    if demo:
+        _serve_demo(settings, Place(port, workers, proxy_headers), as_json)
+        return
     if new_token:
         ServerFile(settings.keeps).new_token()
 
     def announce(link: str) -> None:
-        if as_json:
-            print_json({"link": link})
-        else:
-            typer.echo(f"{link}\nOpen this link for the experimenter's page. Ctrl-C ends the server.")
+        words = f"{link}\nOpen this link for the experimenter's page. Ctrl-C ends the server."
+        show(as_json, {"link": link}, words)
 
     serve(settings, Place(port, workers, proxy_headers), announce)
+
+
+def _serve_demo(settings: "Settings", place: "Place", as_json: bool) -> None:
+    """Serve the flowers, kept in a folder that is removed at the end."""
+    import tempfile
+    from dataclasses import replace
+
+    from askwise.web.demo import FILE, participants_path
+    from askwise.web.server import serve
+
+    if settings.files:
+        raise Refused("--demo", "come without study files", settings.files[0], "Leave one of them out.")
+    with tempfile.TemporaryDirectory(prefix="askwise-demo-") as folder:
+        storage = str(Path(folder) / "demo.db")
+        settings = replace(settings, storage=storage, files=(str(FILE),), server_file=None, present=None)
+        path = participants_path(settings)
+
+        def announce(link: str) -> None:
+            page = f"{link.partition('/?token=')[0].removesuffix(settings.root_path)}{path}"
+            words = f"{page}\nOpen this link and choose flowers. The experimenter's page: {link}"
+            show(as_json, {"link": link, "participants": page}, f"{words}\nCtrl-C ends the server.")
+
+        serve(settings, place, announce)
 
 
 _EXAMPLE = "Write https://lab.example.org/askwise, say."

@@ -10,9 +10,9 @@ from askwise.cli.app import counted
 from askwise.cli.claims import Claims, claims
 from askwise.cli.codes import Codes
 from askwise.cli.conversation import Done, Interview, interviewed, record_unless_answered
-from askwise.cli.machine import Machine
 from askwise.cli.outcome import Outcome, outcome
-from askwise.cli.template import environment, filled, place_names, template_words, values_by_place
+from askwise.cli.places import environment, place_names, values_by_place
+from askwise.commands import Machine, filled, template_words
 from askwise.errors import Failed, Refused
 from askwise.space import readable
 from askwise.study import Question, labels

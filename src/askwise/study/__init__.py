@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from askwise.study.config import template as template
     from askwise.study.feedback import FEEDBACKS as FEEDBACKS
     from askwise.study.model import Model as Model
+    from askwise.study.page import Page as Page
     from askwise.study.plan import Plan as Plan
     from askwise.study.predictions import Comparison as Comparison
     from askwise.study.predictions import Prediction as Prediction
@@ -56,6 +57,7 @@ _HOMES = {
     "checks": ("Check", "by_participant", "foretold"),
     "config": ("Config", "load", "template"),
     "feedback": ("FEEDBACKS",),
+    "page": ("Page",),
     "plan": ("Plan",),
     "model": ("Model",),
     "predictions": ("Comparison", "Prediction"),

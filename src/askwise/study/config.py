@@ -1,19 +1,23 @@
 """A study as a TOML file: read with errors that name the line, and a template to fill in."""
 
 import typing
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from askwise import plugins
 from askwise.errors import NotFound, Refused
 from askwise.study.feedback import FEEDBACKS
+from askwise.study.page import Page, read_page
+from askwise.study.stimulus import read_stimulus
 from askwise.study.toml import Tables
+from askwise.study.values import FLAG, NUMBER, TEXT, WHOLE, Check, list_of, must_be, of
 
 if TYPE_CHECKING:  # what needs torch is imported when a study is read
     import askwise.space
     import askwise.study.plan
+    from askwise.stimuli import Stimulus
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,10 @@ class Config:
     storage: str | None = None
     imports: tuple[str, ...] = ()
     """The user's own modules, to be imported first."""
+    page: Page = field(default_factory=Page)
+    """What participants read, and how many questions they answer."""
+    stimulus: "Stimulus | None" = None
+    """What options look or sound like; None to show their values."""
 
     def plan(self, **instead: Any) -> "askwise.study.plan.Plan":
         """The plan of the study, with some settings changed."""
@@ -49,7 +57,7 @@ class Config:
         return Plan.checked(**{k: v for k, v in (settings | instead).items() if k not in _UNPLANNED})
 
 
-_UNPLANNED = ("name", "question", "storage", "imports")
+_UNPLANNED = ("name", "question", "storage", "imports", "page", "stimulus")
 
 
 def load(source: str | Path, *, known: bool = False) -> Config:
@@ -64,7 +72,7 @@ def load(source: str | Path, *, known: bool = False) -> Config:
     is_text = isinstance(source, str) and "\n" in source
     file = Tables.read(str(source) if is_text else _content(Path(source)))
     for key in file.content:
-        file.check_known((), key, ("study", "space"))
+        file.check_known((), key, ("study", "space", "page", "stimulus"))
     study = file.table("study")
     for key, value in study.items():
         file.check_known(("study",), key, [*_STUDY])
@@ -78,7 +86,10 @@ def load(source: str | Path, *, known: bool = False) -> Config:
             plugins.use(module, None if is_text else Path(source).absolute().parent)
     folder = Path() if is_text else Path(source).parent
     space = _space(file, folder, study.pop("constraints", []), known)
-    config = Config(space=space, imports=imports, **study)
+    kind = FEEDBACKS[study.get("feedback", Config.feedback)]
+    page = read_page(file, kind, study.get("size"), space)
+    stimulus = read_stimulus(file, space, folder)
+    config = Config(space=space, imports=imports, page=page, stimulus=stimulus, **study)
     if not known:
         _check_plan(file, config)
     return config
@@ -105,49 +116,26 @@ def _content(path: Path) -> str:
         raise Refused("study file", "be text in UTF-8", got, "Save it as UTF-8.") from None
 
 
-Check = Callable[[str, str, object], None]
-"""Refuses a value of a key on a line of the file."""
-
-
-def _is(what: str, example: str, fits: Callable[[Any], bool]) -> Check:
-    def check(place: str, key: str, value: object) -> None:
-        if not fits(value):
-            raise Refused(key, f"be {what}", repr(value), f"Write {key} = {example}, say.", place)
-
-    return check
-
-
-def _of(*kinds: type) -> Callable[[Any], bool]:
-    """Whether a value is of one of these types; true and false are not numbers."""
-    return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-
-
-def _list_of(*kinds: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(map(_of(*kinds), value))
-
-
-_TEXT = _is("text in quotes", '"..."', _of(str))
-_WHOLE, _NUMBER = _is("a whole number", "3", _of(int)), _is("a number", "2.5", _of(int, float))
 _STUDY: dict[str, Check] = {
-    **dict.fromkeys(("name", "question", "rule", "storage", "kernel"), _TEXT),
-    **dict.fromkeys(("participants", "aim", "noise"), _TEXT),
-    "lapses": _is('a number or "learned"', "0.02", _of(int, float, str)),
-    "guess": _is("a number", "0.25", _of(int, float)),
-    **dict.fromkeys(("seed", "size", "initial"), _WHOLE),
-    "feedback": _is("'binary', 'duel' or 'batch'", '"duel"', lambda value: value in [*FEEDBACKS]),
-    **dict.fromkeys(("expires", "repeats"), _NUMBER),
-    "constraints": _is("a list of texts", '["a + b <= 10"]', _list_of(str)),
-    "import": _is("a list of modules", '["my_rules"]', _list_of(str)),
+    **dict.fromkeys(("name", "question", "rule", "storage", "kernel"), TEXT),
+    **dict.fromkeys(("participants", "aim", "noise"), TEXT),
+    "lapses": must_be('a number or "learned"', "0.02", of(int, float, str)),
+    "guess": must_be("a number", "0.25", of(int, float)),
+    **dict.fromkeys(("seed", "size", "initial"), WHOLE),
+    "feedback": must_be("'binary', 'duel' or 'batch'", '"duel"', lambda value: value in [*FEEDBACKS]),
+    **dict.fromkeys(("expires", "repeats"), NUMBER),
+    "constraints": must_be("a list of texts", '["a + b <= 10"]', list_of(str)),
+    "import": must_be("a list of modules", '["my_rules"]', list_of(str)),
 }
 _PLAIN = (str, int, float, bool)
 _BY_TYPE: dict[object, Check] = {
-    str: _TEXT,
-    int: _WHOLE,
-    float | int: _NUMBER,
-    float | int | None: _NUMBER,
-    bool: _is("true or false", "true", _of(bool)),
-    str | int | float | bool: _is("text, a number, true or false", "3", _of(*_PLAIN)),
-    Sequence[Any]: _is("a list of texts, numbers, true or false", '["a", "b"]', _list_of(*_PLAIN)),
+    str: TEXT,
+    int: WHOLE,
+    float | int: NUMBER,
+    float | int | None: NUMBER,
+    bool: FLAG,
+    str | int | float | bool: must_be("text, a number, true or false", "3", of(*_PLAIN)),
+    Sequence[Any]: must_be("a list of texts, numbers, true or false", '["a", "b"]', list_of(*_PLAIN)),
 }
 """What a key of a parameter must be, by the type of the field."""
 
@@ -293,4 +281,16 @@ values = ["soft", "hard"]  # texts, numbers, true or false, without an order
 # type = "choice"
 # values = ["quiet", "loud"]
 # context = true  # given with each question, not chosen
+
+
+# What `askwise serve` shows of an option, by default its values; docs/web.md has all of it.
+
+# [stimulus]
+# file = "sounds/{{gain}}-{{mode}}.wav"  # or text, html, url, command, render
+
+# [page]
+# title = "Hearing aids"
+# instructions = "Listen to both, then choose the one you would rather wear."
+# answers = 30  # of each participant
+# break = 10  # offered after every ten
 """

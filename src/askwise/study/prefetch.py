@@ -3,7 +3,8 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -51,6 +52,15 @@ class Prefetch(Generic[Key, T]):
         if future is None or future.cancel() or future.exception() is not None:
             return self._compute(key)
         return future.result()
+
+    def known(self, key: Key, patience: float) -> T | None:
+        """The value if it has been computed, or is within so many seconds; nothing is computed for it."""
+        with self._lock:
+            future = self._found.get(key)
+        with suppress(TimeoutError, CancelledError):
+            if future is not None and future.exception(patience) is None:
+                return future.result()
+        return None
 
     def close(self) -> None:
         """Stop computing."""

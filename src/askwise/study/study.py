@@ -191,6 +191,19 @@ class Study:
             self._look_ahead(entry)
         return Question.of(entry, self.space)
 
+    def ahead(self, question: Question | int, patience: float = 0.0) -> list[list[dict[str, Any]]]:
+        """The options of questions that may come next, as far as they have been computed ahead.
+
+        So that what is shown of them can be made and loaded while somebody thinks; ``patience``: seconds to
+        wait for each.  Which of them is asked, if any, depends on the answer.
+        """
+        with self._lock:
+            entry = self._ledger.state.entries[self._number(question)]
+            coming = self._situations_after(entry) if entry.status == "open" and self._prefetch else []
+            model = self.model
+        found = [self._prefetch.known((model, one), patience) for one in coming] if self._prefetch else []
+        return [[self.space.described(option) for option in one[0]] for one in found if one is not None]
+
     def tell(
         self,
         question: Question | int,
@@ -692,14 +705,18 @@ class Study:
     def _look_ahead(self, entry: Entry) -> None:
         if self._prefetch is None:
             return
+        # in one model of all, what others answer makes every query obsolete but the last one's
+        group = entry.participant if self.plan.people.participants == "separate" else None
+        model = self.model
+        self._prefetch.expect([(model, one) for one in self._situations_after(entry)], group)
+
+    def _situations_after(self, entry: Entry) -> list[Situation]:
+        """One for each likely answer to an open question."""
         before = self._ledger.state.having("answered")
         likely = self.plan.kind.likely_answers(self.size, before[-1].answer if before else None)
         coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
-        model, context, who = self.model, entry.context, entry.participant
-        situations = (self._situation(model.plan, context, who, state) for state in coming)
-        # in one model of all, what others answer makes every query obsolete but the last one's
-        group = who if model.plan.people.participants == "separate" else None
-        self._prefetch.expect(((model, situation) for situation in situations), group)
+        plan, context, who = self.plan, entry.context, entry.participant
+        return [self._situation(plan, context, who, state) for state in coming]
 
     def _situation(
         self, plan: Plan, context: Setting | None, participant: str | None, state: State | None = None

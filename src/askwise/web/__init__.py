@@ -5,6 +5,8 @@ Where things are, from the bottom up:
 - `settings`: what the server was started with; `serverfile`: keys, links and studies made here, in one file;
 - `access`: who may do what (the owner's token and cookie, participants' links), as FastAPI dependencies;
 - `studies`: the registry of studies, by their id in addresses; `changes`: news of their records, for pages;
+- `presenting`: what participants see of an option, made from its values and kept in `media`; `sitting`: what
+  a participant does in a study, from the first question to the completion code (`completion`);
 - `guards`: ASGI middleware for hosts, origins, headers, sizes and rates; `problems`: errors as JSON or pages;
 - `api`: routes under ``/api/v1``, one file for each group, with the JSON of all of them in `api.models`;
 - `pages`: routes that answer with HTML, with `templates/` (Jinja2, sandboxed, escaped) and `static/` (scripts

@@ -21,7 +21,9 @@ from askwise.web import api, health, logs, pages, problems
 from askwise.web.access import Gate
 from askwise.web.guards import Guards
 from askwise.web.logs import Watch
+from askwise.web.media import Store
 from askwise.web.metrics import Metrics
+from askwise.web.presenting import Presenting
 from askwise.web.serverfile import ServerFile
 from askwise.web.settings import Settings
 from askwise.web.studies import Studies
@@ -35,12 +37,16 @@ def create(settings: Settings) -> FastAPI:
         plugins.use(module)
     file = ServerFile(settings.keeps)
     studies = Studies(settings, file)
+    presenting = Presenting(Store(settings.media), settings.present)
+    for config in studies.configs:
+        presenting.check(config)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = settings.threads
         with _at_signal(studies.changes.end):
             yield
+        presenting.close()
         studies.close()
 
     app = FastAPI(
@@ -51,7 +57,7 @@ def create(settings: Settings) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.settings, app.state.studies = settings, studies
+    app.state.settings, app.state.studies, app.state.presenting = settings, studies, presenting
     app.state.gate = Gate(file, secure=settings.is_public_https, root_path=settings.root_path)
     app.add_exception_handler(Refused, problems.refused)
     app.add_exception_handler(RequestValidationError, problems.invalid)

@@ -17,7 +17,8 @@ from askwise.web.problems import Forbidden, TooLarge, TooMany, answer_to, too_la
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
-    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "font-src 'self'; frame-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
 )
 """The Content-Security-Policy of pages: everything from this server, nothing inline."""
 HEADERS = {

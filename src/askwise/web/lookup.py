@@ -4,12 +4,18 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Request
 
+from askwise.web.presenting import Presenting
 from askwise.web.studies import Served, Studies
 
 
 def studies(request: Request) -> Studies:
     """The registry of studies."""
     return request.app.state.studies
+
+
+def presenting(request: Request) -> Presenting:
+    """What makes pictures and sounds of options."""
+    return request.app.state.presenting
 
 
 def _served(request: Request, study: Annotated[str, Path(description="The id of the study.")]) -> Served:

@@ -35,6 +35,8 @@ class Settings:
     """Requests a second from one address, on average."""
     threads: int = 16
     """Requests that are answered at once."""
+    present: str | None = None
+    """A command that makes what is shown of an option, in place of what study files say."""
     notes: str | None = None
     """Folder in which workers leave each other their metrics."""
     log: bool = False
@@ -71,3 +73,8 @@ class Settings:
         name = self.storage.removeprefix("sqlite:///").partition("?")[0]
         file = Path("askwise" if "://" in name else name).expanduser().absolute()
         return file.with_name(f"{file.name}.server.json")
+
+    @property
+    def media(self) -> Path:
+        """The folder of pictures and sounds that were shown, beside the file with keys and links."""
+        return self.keeps.with_name(f"{self.keeps.name.removesuffix('.server.json')}.media")

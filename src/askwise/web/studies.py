@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from askwise.errors import Conflict, NotFound, Refused
+from askwise.stimuli import KINDS
 from askwise.storage import StudyNotFound, names
 from askwise.study import FEEDBACKS, Config, Question, Study, load
 from askwise.study.files import check_agreement, read_config, recorded_study
@@ -79,6 +80,11 @@ class Studies:
                 with closing(study):
                     check_agreement(path, config, study.plan)
             self._files[config.name] = (path, config)
+
+    @property
+    def configs(self) -> list[Config]:
+        """What the study files say."""
+        return [config for _, config in self._files.values()]
 
     def names(self) -> list[str]:
         """The names of all studies: of the files in their order, then the others."""
@@ -200,11 +206,15 @@ def checked_text(text: str) -> Config:
         content: dict[str, Any] = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         content = {}  # refused below, with the line
-    study, space = content.get("study"), content.get("space")
+    study, space, stimulus = content.get("study"), content.get("space"), content.get("stimulus")
     for key in _FILES_ONLY:
         if isinstance(study, dict) and key in study:
             advice = "Leave it out, or start the server with a study file."
             raise Refused(key, "be left out of a study that is created here", repr(study[key]), advice)
+    for key, value in stimulus.items() if isinstance(stimulus, dict) else ():
+        if key in KINDS and KINDS[key].reaches:
+            advice = "Use text, html or url, or start the server with a study file."
+            raise Refused(key, "be left out of a study that is created here", repr(value), advice)
     for name, parameter in space.items() if isinstance(space, dict) else ():
         if isinstance(parameter, dict) and isinstance(parameter.get("table"), str):
             advice = "Write its columns, or start the server with a study file."

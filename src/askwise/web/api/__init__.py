@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from askwise.web.api import docs, questions, results, stream, studies
+from askwise.web.api import docs, questions, results, sitting, stream, studies
 from askwise.web.api.models import Problem
 
 PREFIX = "/api/v1"
@@ -27,6 +27,6 @@ def include(app: FastAPI) -> None:
     refusals: dict[int | str, dict[str, Any]] = {
         status: {"model": Problem, "description": words} for status, words in REFUSALS.items()
     }
-    for group in (studies, questions, results, stream):
+    for group in (studies, questions, sitting, results, stream):
         app.include_router(group.router, prefix=PREFIX, responses=refusals)
     app.include_router(docs.router, prefix=PREFIX, include_in_schema=False)

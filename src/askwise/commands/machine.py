@@ -11,9 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
-from askwise.cli.codes import TIMED_OUT
 from askwise.errors import Refused, printable, shortened
 
+TIMED_OUT = 124
+"""The code of a command that took too long, as `timeout` has it."""
 LEFT_OPEN = "Try it by hand; the question stays open."
 _KEPT = 65536  # bytes of output that are kept
 _LINES, _LONGEST = 10, 200  # lines that are shown of it, and characters of each
@@ -56,9 +57,14 @@ class Ended:
 class Machine:
     """Whatever runs commands; it can be stopped with all of them."""
 
-    def __init__(self, option: str, timeout: float | None, reads: bool) -> None:
-        """``option``: by which commands are given; ``reads``: whether they may read our standard input."""
-        self._option, self._timeout, self._reads = option, timeout, reads
+    def __init__(
+        self, option: str, timeout: float | None, reads: bool, folder: os.PathLike[str] | None = None
+    ) -> None:
+        """``option``: by which commands are given; ``reads``: whether they may read our standard input.
+
+        ``folder``: where they run, by default where we do.
+        """
+        self._option, self._timeout, self._reads, self._folder = option, timeout, reads, folder
         self._lock, self._running, self._stopped = threading.Lock(), set[subprocess.Popen[bytes]](), False
 
     def run(self, words: Sequence[str], given: Mapping[str, str]) -> Ended | None:
@@ -107,6 +113,7 @@ class Machine:
                     stderr=subprocess.PIPE,
                     stdin=None if self._reads else subprocess.DEVNULL,
                     start_new_session=True,
+                    cwd=self._folder,
                     env={**os.environ, **given},
                 )
             except OSError as error:

@@ -1,6 +1,5 @@
-"""The words of a command, with values of parameters filled in and in its environment."""
+"""The words of a command, with values of parameters filled in."""
 
-import json
 import os
 import re
 import shlex
@@ -8,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from askwise.errors import Refused
-from askwise.study import Question, labels
 
 _PLACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _SHELL = re.compile(r"(ba|z|da|a|k|mk|pdk|fi|c|tc)?sh|busybox")
@@ -16,28 +14,6 @@ _PROGRAM = re.compile(r"-[A-Za-z]*c|--command")  # options after which a shell i
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 _MOST_NAMED = 12
 _OF_SHELLS = re.compile(r"\|\|?|&&?|\d?>>?|\d?>&\d|<|.*;")
-
-
-def place_names(parameters: Collection[str], size: int) -> list[str]:
-    """The names that may stand in braces: of parameters or, if options are compared, such as ``A.gain``."""
-    if size == 1:
-        return list(parameters)
-    return [f"{label}.{name}" for label in labels(size) for name in parameters]
-
-
-def values_by_place(options: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The values of a question by the names that may stand in braces."""
-    values = [value for option in options for value in option.values()]
-    return dict(zip(place_names(list(options[0]), len(options)), values, strict=True))
-
-
-def environment(question: Question, more: Mapping[str, object]) -> dict[str, str]:
-    """Values of a question by their environment variables, all options as JSON, and ``more``.
-
-    The variable of a parameter has precedence over others of its name.
-    """
-    about = {"question": question.id, "options": json.dumps(question.options), **more}
-    return {**variables(about), **variables(values_by_place(question.options))}
 
 
 def template_words(command: str, names: Collection[str], option: str = "--command") -> list[str]:
