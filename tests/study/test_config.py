@@ -56,6 +56,8 @@ def written(config: Config) -> str:
     """The config as TOML."""
     lines = ["[study]"]
     for field in fields(config):
+        if field.name in ("page", "stimulus"):  # tables of their own
+            continue
         value = getattr(config, field.name)
         if field.name != "space" and value is not None and value != ():
             lines.append(f"{field.name} = {toml(value)}")
@@ -228,7 +230,7 @@ BAD = [
     ("low = 1", "low = 9", 21, "low must be below high; got 9 and 8"),
     ("[space.bands]", "[space.bands.more]", 18, "type of bands must be one of"),
     ("[space.bands]", "[spaces.bands]", 18, "key must be .*; got 'spaces'. Did you mean 'space'?"),
-    ("[space.bands]", "[other]", 18, "key must be one of study, space; got 'other'. Leave it out."),
+    ("[space.bands]", "[other]", 18, "key must be one of study, space, page, stimulus; got 'other'"),
     ("low = 0", "low = ", 8, "study file must be TOML; got "),
     ("low = 0", "low = 0\nlow = 1", 9, "study file must be TOML; got cannot overwrite a value"),
     ('"hard",\n]', '"hard",', 17, "study file must be TOML; got "),

@@ -46,6 +46,14 @@ class Stimulus(ABC):
         self.settings = settings
         self.check()
 
+    def __eq__(self, other: object) -> bool:
+        """The same kind with the same settings."""
+        return type(other) is type(self) and isinstance(other, Stimulus) and other.settings == self.settings
+
+    def __hash__(self) -> int:
+        """Equal stimuli have equal hashes."""
+        return hash(self.settings)
+
     @abstractmethod
     def check(self) -> None:
         """Refuse a text that cannot work."""
