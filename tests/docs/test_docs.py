@@ -89,7 +89,8 @@ def test_a_new_rule_appears_on_the_page(build, dropped_in):
 def test_every_linked_picture_exists_and_is_small():
     for page in DOCS.glob("*.md"):
         for name in re.findall(r"!\[[^]]*\]\(([^)]*)\)", page.read_text(encoding="utf-8")):
-            assert (DOCS / name).stat().st_size < 80_000, f"{name} is large; run `make docs`"
+            most = 160_000 if name.startswith("web/") else 80_000  # whole pages of a browser
+            assert (DOCS / name).stat().st_size < most, f"{name} is large; run `make docs`"
 
 
 def test_no_picture_of_a_rule_is_left_over(build):

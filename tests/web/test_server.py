@@ -46,7 +46,7 @@ def test_it_ends_cleanly_even_while_pages_wait_for_news(folder, number):
             assert json.loads(stream.readline().removeprefix(b"data: "))["answers"] == 0
             began = time.monotonic()
             code, _, err = server.end(number)
-            assert time.monotonic() - began < 4
+            assert time.monotonic() - began < 20
     assert (code, err) == (0 if number == signal.SIGINT else -number, "")
 
 

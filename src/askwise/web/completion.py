@@ -11,7 +11,7 @@ def completion_code(secret: str, study: str, participant: str | None) -> str:
     """The code of a participant, always the same, and guessed by nobody without the server's secret.
 
     >>> completion_code("secret", "hall", "ann")
-    '5I4N-2VXX'
+    'ZDBR-JNDE'
     """
     message = f"completion\0{study}\0{'' if participant is None else participant}"
     digest = hmac.new(secret.encode(), message.encode(), hashlib.sha256).digest()
