@@ -116,6 +116,8 @@ class State:
     """Changes of the plan, by the numbers of their events."""
     given: dict[int, int] = field(default_factory=dict)
     """Number of the event by which a question got its last answer or skip."""
+    undone: dict[str, list[int]] = field(default_factory=dict)
+    """Questions whose answers were taken back with a key, by which that is done once."""
 
     @classmethod
     def after(cls, events: Iterable[Event]) -> "State":
@@ -141,6 +143,8 @@ class State:
             self.programs[event.number] = event.body["program"]
         if "key" in event.body:
             self.keys[event.body["key"]] = event.question
+        if "undo" in event.body:
+            self.undone.setdefault(event.body["undo"], []).append(event.question)
 
     @property
     def program(self) -> dict[str, Any] | None:
@@ -185,6 +189,24 @@ class State:
         replied = [*self.having("answered"), *self.having("skipped")]
         theirs = [entry for entry in replied if participant in (UNGIVEN, entry.participant)]
         return sorted(theirs, key=lambda entry: self.given[entry.id])
+
+    def last_replies(self, n: int, participant: object = UNGIVEN) -> list[Entry]:
+        """The last so many of them, by number; refuses to find more than there are."""
+        replies = self.replies(participant)
+        if n > len(replies):
+            whose = "" if participant is UNGIVEN else f" of {participant or 'the one without a name'}"
+            expected = f"be at most {len(replies)}, the number of answers and skips{whose}"
+            raise Refused("n", expected, n, "Take back fewer." if replies else "Ask first.")
+        return sorted(replies[-n:], key=lambda entry: entry.id)
+
+    def taken_back(self, key: str | None, n: int, participant: object) -> list[Entry]:
+        """Questions whose answers were taken back with this key; none if it is new or there is none."""
+        taken = [] if key is None else [self.entries[number] for number in self.undone.get(key, ())]
+        others = [one for one in taken if participant not in (UNGIVEN, one.participant)]
+        if taken and (len(taken) != n or others):
+            got = f"{key!r}, by which other answers were taken back"
+            raise Conflict("key", "be new, or come with the same request", got, "Choose another key.")
+        return taken
 
     def having(self, status: EntryStatus) -> list[Entry]:
         """Questions of this status, by number."""

@@ -242,26 +242,25 @@ class Study:
         """Take a question and its answer out of the model; both stay in the record."""
         self._add("voided", question, {"reason": validation.checked_reason(reason)})
 
-    def undo(self, n: int = 1, participant: Any = UNGIVEN) -> list[Question]:
+    def undo(self, n: int = 1, participant: Any = UNGIVEN, *, key: str | None = None) -> list[Question]:
         """Take back the last ``n`` answers and skips; returns their questions, which are asked again.
 
         They are open again and asked first, in their order.  What was recorded from elsewhere is taken out,
         as by :meth:`void`, since nobody asked it here.  All stays in the record.  ``participant``: of this
-        person, None of the one without a name; by default of whoever answered last.
+        person, None of the one without a name; by default of whoever answered last.  ``key``: with the same
+        key they are taken back once, so after an error that leaves it open the same call again is safe.
         """
         validation.checked_count("n", n)
+        validation.check_key(key)
         if participant is not UNGIVEN:
             validation.check_participant(participant)
         with self._lock:
             while True:
                 self._ledger.catch_up()
-                replies = self._ledger.state.replies(participant)
-                if n > len(replies):
-                    whose = "" if participant is UNGIVEN else f" of {participant or 'the one without a name'}"
-                    expected = f"be at most {len(replies)}, the number of answers and skips{whose}"
-                    raise Refused("n", expected, n, "Take back fewer." if replies else "Ask first.")
-                taken = sorted(replies[-n:], key=lambda entry: entry.id)
-                if self._ledger.add_all([_undoing(entry) for entry in taken]):
+                state = self._ledger.state
+                known = state.taken_back(key, n, participant)
+                taken = known or state.last_replies(n, participant)
+                if known or self._ledger.add_all([_undoing(entry, key) for entry in taken]):
                     return [Question.of(entry, self.space) for entry in taken]
 
     def expire(self, question: Question | int) -> None:
@@ -717,11 +716,12 @@ def _next_question(model: Model, situation: Situation) -> Chosen:
     return next_question(model, situation)
 
 
-def _undoing(entry: Entry) -> Draft:
+def _undoing(entry: Entry, key: str | None) -> Draft:
     """The event by which a reply is taken back; nobody asks again what was recorded from elsewhere."""
+    by = {} if key is None else {"undo": key}
     if entry.seen is None:
-        return Draft("voided", entry.id, {"reason": "undone"})
-    return Draft("undone", entry.id, {})
+        return Draft("voided", entry.id, {"reason": "undone", **by})
+    return Draft("undone", entry.id, by)
 
 
 def _settings(plan: Plan, storage: str | None) -> dict[str, Any]:
