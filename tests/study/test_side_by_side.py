@@ -10,15 +10,15 @@ SPACE = aw.Space(gain=aw.Real(0, 10), tone=aw.Real(0, 1))
 
 def test_nobody_waits_for_a_question_of_somebody_else(monkeypatch):
     study = aw.Study(SPACE, participants="separate", seed=1)
-    compute, slow, go_on = study._options, threading.Event(), threading.Event()
+    compute, slow, go_on = study._choose, threading.Event(), threading.Event()
 
-    def options(situation):
+    def choose(model, situation):
         if situation.participant == "Ann":
             slow.set()
             assert go_on.wait(30)
-        return compute(situation)
+        return compute(model, situation)
 
-    monkeypatch.setattr(study, "_options", options)
+    monkeypatch.setattr(study, "_choose", choose)
     found = []
     ann = threading.Thread(target=lambda: found.append(study.ask("Ann")))
     ann.start()
@@ -98,9 +98,9 @@ def test_what_is_computed_ahead_for_one_does_not_depend_on_others():
     prefetch.expect([3, 5], "Ann")  # 2 is needed no longer
     free.set()
     prefetch._pool.submit(int).result()
-    assert computed == [1, 3, 4, 5]
+    assert computed == [1, 4, 3, 5]
     assert [prefetch.get(key) for key in (1, 3, 4, 5)] == [1, 3, 4, 5]
-    assert computed == [1, 3, 4, 5]
+    assert computed == [1, 4, 3, 5]
     for person in range(2 * _PEOPLE):
         prefetch.expect([10 + person], person)
     assert len(prefetch._found) <= _PEOPLE

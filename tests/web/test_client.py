@@ -82,7 +82,7 @@ def test_answers_are_taken_back_as_a_study_does_it_and_once_with_a_key(settings)
                 one.undo(2, "Ann", key="k")
             with pytest.raises(aw.Refused, match="n must be at most 1, the number of answers and skips;"):
                 one.undo(2)
-            with pytest.raises(aw.Refused, match="n must be at most 0, the number of .* of Bob; got 1"):
+            with pytest.raises(aw.Refused, match=r"n must be at most 0, the number of .* of Bob; got 1"):
                 one.undo(participant="Bob")
         assert client.ask() == study.ask()
 

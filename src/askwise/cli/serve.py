@@ -70,6 +70,7 @@ def serve(  # noqa: PLR0913 - one for each option
         origins=tuple(one.rstrip("/") for one in allow_origin or ()),
         public_url=public_url,
         log=log,
+        ahead=True,
     )
     if new_token:
         ServerFile(settings.keeps).new_token()

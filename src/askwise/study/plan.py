@@ -78,14 +78,14 @@ class Plan:
         **people: object,
     ) -> "Plan":
         """A plan with these settings, ``people`` those of :class:`People`; refuses invalid ones."""
-        kind = feedback_of(feedback)
+        kind, where = feedback_of(feedback), as_space(space)
         return cls(
-            as_space(space),
+            where,
             str(feedback),
             _checked_rule(rule, kind),
             kind.check_size(size),
             _whole("seed", seed, lowest=None),
-            _checked_kernel(kernel, space.d),
+            _checked_kernel(kernel, where.d),
             _whole("initial", kind.initial if initial is None else initial, lowest=0),
             _checked_seconds(expires),
             _checked_share(repeats),

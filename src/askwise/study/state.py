@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -119,6 +119,13 @@ class State:
     undone: dict[str, list[int]] = field(default_factory=dict)
     """Questions whose answers were taken back with a key, by which that is done once."""
 
+    def __post_init__(self) -> None:
+        """Index the questions: looking through all of them took most of the time of a server with many."""
+        self._having: dict[EntryStatus, dict[int, Entry]] = defaultdict(dict)
+        self._of: dict[str | None, dict[int, Entry]] = defaultdict(dict)
+        for entry in self.entries.values():
+            self._index(entry)
+
     @classmethod
     def after(cls, events: Iterable[Event]) -> "State":
         """The state after these events."""
@@ -135,7 +142,7 @@ class State:
         if event.kind in OF_STUDY:
             self.changes[event.number] = event
         else:
-            self.entries[event.question] = _changed(self.entries.get(event.question), event)
+            self._put(_changed(self.entries.get(event.question), event))
         self.last = event.number
         if "answer" in event.body or event.kind == "skipped":
             self.given[event.question] = event.number
@@ -157,15 +164,14 @@ class State:
             (self.programs[first] for first in sorted(self.programs, reverse=True) if first <= event), None
         )
 
-    def if_answered(self, question: int, answer: Answer) -> "State":
-        """The state if this question were answered so."""
-        changed = replace(self.entries[question], status="answered", answer=answer)
-        return State({**self.entries, question: changed}, self.last)
+    def of(self, participant: str | None) -> list[Entry]:
+        """One person's questions, by number."""
+        return [entry for _, entry in sorted(self._of.get(participant, {}).items())]
 
     def of_participant(self, participant: str | None) -> "State":
         """The state of one person's questions, numbered as in a study of their own."""
-        theirs = [entry for _, entry in sorted(self.entries.items()) if entry.participant == participant]
-        return State({number: entry.numbered(number) for number, entry in enumerate(theirs)}, self.last)
+        each = enumerate(self.of(participant))
+        return State({number: entry.numbered(number) for number, entry in each}, self.last)
 
     def answers_by_participant(self) -> dict[str | None, int]:
         """How many answers everybody has given, in the order of their first answers."""
@@ -210,11 +216,27 @@ class State:
 
     def having(self, status: EntryStatus) -> list[Entry]:
         """Questions of this status, by number."""
-        return [entry for _, entry in sorted(self.entries.items()) if entry.status == status]
+        return [entry for _, entry in sorted(self._having.get(status, {}).items())]
 
     def count(self, status: EntryStatus) -> int:
         """Number of questions of this status."""
-        return sum(entry.status == status for entry in self.entries.values())
+        return len(self._having.get(status, {}))
+
+    def count_of(self, participant: str | None, status: EntryStatus | None = None) -> int:
+        """Number of one person's questions, of this status or of any."""
+        theirs = self._of.get(participant, {})
+        return len(theirs) if status is None else sum(one.status == status for one in theirs.values())
+
+    def _put(self, entry: Entry) -> None:
+        """Take a question in place of the one with its number."""
+        before = self.entries.get(entry.id)
+        if before is not None:
+            del self._having[before.status][entry.id], self._of[before.participant][entry.id]
+        self.entries[entry.id] = entry
+        self._index(entry)
+
+    def _index(self, entry: Entry) -> None:
+        self._having[entry.status][entry.id] = self._of[entry.participant][entry.id] = entry
 
 
 def _changed(entry: Entry | None, event: Event) -> Entry:

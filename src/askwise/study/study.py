@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from askwise.errors import Conflict, NotFound, Refused
@@ -62,7 +63,8 @@ class Study:
     ``lapses``: share of answers that are given without looking; ``"learned"`` by default, 0 for none.
     ``guess``: share of yes answers where nothing is perceived, 1/m in a task with m alternatives.
     ``noise``: ``"constant"``, or ``"setting"`` if answers are noisier at some settings than at others.
-    ``prefetch``: while an answer is awaited, compute the next query for each likely answer.
+    ``prefetch``: while an answer is awaited, compute the next query for each likely answer; True in a
+    thread, or by a function such as :class:`askwise.study.ahead.Ahead`.
     Equal seeds and answers give equal questions, in one process or in many.
 
     >>> import askwise as aw
@@ -92,7 +94,7 @@ class Study:
         lapses: float | str | None = None,
         guess: float = 0.0,
         noise: str | None = None,
-        prefetch: bool = False,
+        prefetch: bool | Choosing = False,
     ) -> None:
         """Start, or go on with what is stored."""
         people: dict[str, Any] = {
@@ -106,20 +108,24 @@ class Study:
         self._begin(plan, storage, name, prefetch)
 
     @classmethod
-    def of(cls, plan: Plan, storage: Place = None, name: str = "study", *, prefetch: bool = False) -> "Study":
+    def of(
+        cls, plan: Plan, storage: Place = None, name: str = "study", *, prefetch: bool | Choosing = False
+    ) -> "Study":
         """Start a study with this plan, or go on with what is stored."""
         study = cls.__new__(cls)
         study._begin(plan, storage, name, prefetch)
         return study
 
     @classmethod
-    def open(cls, storage: str | os.PathLike[str], name: str = "study", *, prefetch: bool = False) -> "Study":
+    def open(
+        cls, storage: str | os.PathLike[str], name: str = "study", *, prefetch: bool | Choosing = False
+    ) -> "Study":
         """Go on with a stored study as it is now."""
         study = cls.__new__(cls)
         study._begin(None, storage, name, prefetch)
         return study
 
-    def _begin(self, plan: Plan | None, place: Place, name: str, prefetch: bool) -> None:
+    def _begin(self, plan: Plan | None, place: Place, name: str, prefetch: bool | Choosing) -> None:
         storage = os.fspath(place) if isinstance(place, os.PathLike) else place
         settings = None if plan is None else _settings(plan, storage)
         record = open_record(storage, name, settings)
@@ -140,7 +146,8 @@ class Study:
         self._asking: dict[str | None, threading.Lock] = {None: threading.Lock()}
         self._prefetch: Prefetch[tuple[Model, Situation], Chosen] | None = None
         if prefetch:
-            self._prefetch = Prefetch(lambda key: _next_question(*key))
+            ahead: Choosing = prefetch if callable(prefetch) else _next_question
+            self._prefetch = Prefetch(lambda key: _next_question(*key), lambda key: ahead(*key))
         self._choose: Choosing = _next_question if self._prefetch is None else self._chosen_ahead
 
     @property
@@ -489,10 +496,14 @@ class Study:
             self._ledger.catch_up()
             return self._ledger.state.whose(self.plan.people, participant)
 
-    def count(self, status: EntryStatus = "answered") -> int:
-        """Number of questions of this status; does not read the record, as every other method does."""
+    def count(self, status: EntryStatus = "answered", participant: Any = UNGIVEN) -> int:
+        """Number of questions of this status; does not read the record, as every other method does.
+
+        ``participant``: of this person, None of the one without a name; by default of all.
+        """
         with self._lock:
-            return self._ledger.state.count(status)
+            state = self._ledger.state
+            return state.count(status) if participant is UNGIVEN else state.count_of(participant, status)
 
     def entry(self, question: Question | int) -> Entry:
         """A question and what became of it."""
@@ -653,10 +664,9 @@ class Study:
 
     def _count_asked(self, participant: str | None) -> int:
         """Number of questions that the same model has asked."""
-        entries = self._ledger.state.entries
-        if self.plan.people.participants != "separate":
-            return len(entries)
-        return sum(entry.participant == participant for entry in entries.values())
+        state = self._ledger.state
+        separate = self.plan.people.participants == "separate"
+        return state.count_of(participant) if separate else len(state.entries)
 
     def _catch_up(self) -> bool:
         with self._lock:
@@ -691,23 +701,27 @@ class Study:
     def _look_ahead(self, entry: Entry) -> None:
         if self._prefetch is None:
             return
-        before = self._ledger.state.having("answered")
-        likely = self.plan.kind.likely_answers(self.size, before[-1].answer if before else None)
-        coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
-        model, context, who = self.model, entry.context, entry.participant
-        situations = (self._situation(model.plan, context, who, state) for state in coming)
+        model, who, last = self.model, entry.participant, self._last_answer
+        likely = self.plan.kind.likely_answers(self.size, last)
+        coming = (replace(entry, status="answered", answer=answer) for answer in likely)
+        situations = [self._situation(model.plan, entry.context, who, supposed) for supposed in coming]
         # in one model of all, what others answer makes every query obsolete but the last one's
         group = who if model.plan.people.participants == "separate" else None
-        self._prefetch.expect(((model, situation) for situation in situations), group)
+        self._prefetch.expect([(model, situation) for situation in situations], group)
+
+    @property
+    def _last_answer(self) -> Answer | None:
+        """The answer to the last question that has one."""
+        latest_first = reversed(self._ledger.state.entries.values())
+        return next((entry.answer for entry in latest_first if entry.status == "answered"), None)
 
     def _situation(
-        self, plan: Plan, context: Setting | None, participant: str | None, state: State | None = None
+        self, plan: Plan, context: Setting | None, participant: str | None, supposed: Entry | None = None
     ) -> Situation:
-        """All that the next question depends on beside the plan, now or in another state."""
+        """All that the next question depends on beside the plan, now or if a question were answered so."""
         from askwise.study.questions import Situation
 
-        known = self._ledger.state if state is None else state
-        return Situation.of(known, context, plan.people, participant)
+        return Situation.of(self._ledger.state, context, plan.people, participant, supposed)
 
 
 def _next_question(model: Model, situation: Situation) -> Chosen:

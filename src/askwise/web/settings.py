@@ -37,6 +37,8 @@ class Settings:
     """Requests that are answered at once."""
     notes: str | None = None
     """Folder in which workers leave each other their metrics."""
+    ahead: bool = False
+    """Whether questions are computed ahead by a process of their own, else by a thread."""
     log: bool = False
     """Whether every request is logged."""
     imports: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, Request
 from pydantic import StringConstraints
 
 from askwise.errors import Refused
+from askwise.study.answers import UNGIVEN
 from askwise.web.access import Access, Owner, Person, acting, gate, the_link
 from askwise.web.api.models import (
     AmendIn,
@@ -133,8 +134,7 @@ def _done(request: Request, study: Served, question: int, access: Access, more: 
     """What became of a question, and perhaps the next one for the same participant."""
     studies(request).tell_others(study)
     entry = study.study.entry(question)
-    counts = study.study.answers_by_participant()
-    count = sum(counts.values()) if access.is_owner else counts.get(entry.participant, 0)
+    count = study.study.count("answered", UNGIVEN if access.is_owner else entry.participant)
     done = DoneOut(id=question, status=entry.status, answers=count)
     if more and not studies(request).is_paused(study):
         next_one = studies(request).ask(study, entry.participant, entry.context)
