@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: serve screenshots paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-checks bench-crowd bench-raters bench-items bench-gpu clean
+.PHONY: serve screenshots paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-checks bench-crowd bench-raters bench-items bench-web bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -68,6 +68,9 @@ bench-raters: $(READY)  ## people who differ, lapse and disagree, simulated and 
 
 bench-items: $(READY)  ## duels about the items of real tables, or about a box around them: regret
 	$(RUN) benchmarks/items.py
+
+bench-web: $(READY)  ## the server under load, and killed under load: about 25 minutes
+	$(RUN) benchmarks/web.py
 
 bench-smoke: $(READY)  ## a small campaign: run, rank, report
 	$(VENV)/bin/askwise bench run pbo --functions forrester,ursem_waves --rules muc,dueling_ucb,random --replicates 5 --iterations 15 --workers 2 --out out/bench-smoke/pbo

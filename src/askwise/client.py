@@ -13,17 +13,27 @@ import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from askwise.errors import Conflict, Failed, NotFound, Refused, Unreachable
+from askwise.space import Items, Space
 from askwise.study.answers import UNGIVEN, Answer
+from askwise.study.changes import Change
 from askwise.study.checks import Check
+from askwise.study.plan import as_space, spelled
 from askwise.study.predictions import Comparison, Prediction
 from askwise.study.question import Question, Status
 from askwise.study.raters import Estimate, Rater, Raters
 from askwise.study.recommendation import Best
 from askwise.study.state import Entry
+
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+
+    from askwise.rules import Rule
+else:  # a client computes nothing
+    Kernel = Rule = Any
 
 Given = bool | int | Answer | None
 Setting = Mapping[str, Any]
@@ -140,6 +150,12 @@ class Client:
         """Take a question and its answer out of the model."""
         self._post("void", {"question": _number(question), "reason": reason})
 
+    def undo(self, n: int = 1, participant: Any = UNGIVEN, *, key: str | None = None) -> list[Question]:
+        """Take back the last answers and skips; once, however often it has to be sent."""
+        whose = {} if participant is UNGIVEN else {"participant": participant}
+        sent = {"n": n, "key": key or uuid.uuid4().hex, **whose}
+        return [_question(one) for one in self._post("undo", sent)["questions"]]
+
     def expire(self, question: Question | int) -> None:
         """Give up waiting for an answer."""
         self._post("expire", {"question": _number(question)})
@@ -161,6 +177,36 @@ class Client:
         told = _told(answer, ranking=ranking, winner=winner, pairs=pairs, worst=worst)
         whose = {"participant": participant, "seconds": seconds, "key": key or uuid.uuid4().hex}
         return self.entry(self._post("record", {"options": list(options), **whose, **told})["id"])
+
+    def change(
+        self,
+        *,
+        space: Space | Items = UNGIVEN,
+        rule: str | Rule | None = UNGIVEN,
+        kernel: Kernel | str = UNGIVEN,
+        expires: float | int | None = UNGIVEN,
+        repeats: float = UNGIVEN,
+        reason: str | None = None,
+        **others: object,
+    ) -> list[str]:
+        """Go on with other settings from here, as :meth:`askwise.Study.change` does; what changes, in words.
+
+        Nothing if nothing does, as when it had to be sent again.
+        """
+        sent: dict[str, Any] = {"rule": rule, "kernel": kernel, "expires": expires, "repeats": repeats}
+        sent = {name: value for name, value in sent.items() if value is not UNGIVEN} | others
+        if space is not UNGIVEN:
+            written = as_space(space).to_dict()
+            sent |= {"space": dict(written["parameters"]), "constraints": written.get("constraints", [])}
+        if "kernel" in sent:
+            sent["kernel"] = spelled(kernel)
+        if rule not in (UNGIVEN, None):
+            sent["rule"] = str(rule)
+        return self._post("change", sent | {"reason": reason})["changes"]
+
+    def changes(self) -> list[Change]:
+        """Every change of the study, in order."""
+        return [Change(**one) for one in self._get(f"{self._path}/changes")]
 
     def history(self) -> list[Entry]:
         """Every question, by number, and what became of it."""

@@ -63,6 +63,16 @@ def test_a_conflicting_answer_is_refused_and_the_same_again_is_not(owner):
         ("record", {"options": [SOFT], "answer": 1}, 422, "options must be 2"),
         ("record", {"options": [SOFT, {"gain": 99, "mode": "soft"}], "answer": 1}, 422, "gain must "),
         ("predict", {"settings": [{"gain": 3}]}, 422, " must "),
+        ("undo", {}, 422, "key must be given, or the header Idempotency-Key; got none"),
+        ("undo", {"key": "k"}, 422, "n must be at most 0, the number of answers and skips"),
+        ("undo", {"n": 0, "key": "k"}, 422, "n must fit the description"),
+        ("change", {"self": 1}, 422, "setting must be one of space, rule"),
+        ("change", {"seed": 4}, 422, "seed must stay as it was at the first question"),
+        ("change", {"space": {"gain": {"type": "real", "low": 9, "high": 1}}}, 422, "low must be below high"),
+        ("change", {"space": {"x": {"type": "items", "table": "/etc/passwd"}}}, 422, "table of x must be "),
+        ("change", {"constraints": ["gain <= -1"]}, 422, "constraints must "),
+        ("change", {"kernel": {"name": "se", "lengthscale": [-1], "outputscale": 1}}, 422, " must "),
+        ("change", {"expires": 0}, 422, "expires must "),
     ],
 )
 def test_what_is_refused_is_refused_in_words_and_nothing_is_written(asked, path, body, status, message):
@@ -80,6 +90,17 @@ def test_what_is_recorded_with_a_key_is_recorded_once(owner):
     other = body | {"options": [HARD, SOFT]}
     message = told(owner.post(f"{HALL}/record", json=other, headers={"Idempotency-Key": "k1"}), 409)
     assert message.startswith("key must be new, or come with the same options")
+
+
+def test_a_lost_undo_is_sent_again_and_done_once(owner):
+    for number in range(3):
+        owner.post(f"{HALL}/ask", json={})
+        owner.post(f"{HALL}/tell", json={"question": number, "answer": 1})
+    for _ in range(2):
+        undone = owner.post(f"{HALL}/undo", json={}, headers={"Idempotency-Key": "k1"}).json()
+        assert ([one["id"] for one in undone["questions"]], undone["answers"]) == ([2], 2)
+    assert owner.post(f"{HALL}/undo", json={"key": "k2"}).json()["questions"][0]["id"] == 1
+    assert owner.post(f"{HALL}/ask", json={}).json()["id"] == 1
 
 
 def test_a_study_is_created_by_a_text_or_by_tables_once(owner):

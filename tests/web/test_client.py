@@ -12,7 +12,7 @@ from askwise.study import load
 from served import DUEL, Process, in_thread
 
 SAME = ["ask", "tell", "skip", "amend", "void", "expire", "history", "entry", "best", "status", "checks"]
-SAME += ["predict", "compare", "top"]
+SAME += ["predict", "compare", "top", "undo", "change", "changes"]
 SAME += ["importance", "raters", "answers_by_participant", "participants"]
 
 
@@ -60,6 +60,75 @@ def test_a_client_gets_what_a_study_gives(settings):
         made = client.create(DUEL.replace("hall", "new hall"))
         assert made.ask().options == aw.Study.of(load(DUEL).plan()).ask().options
         assert [one["name"] for one in client.studies()] == ["hall", "new hall"]
+
+
+def test_answers_are_taken_back_as_a_study_does_it_and_once_with_a_key(settings):
+    study = aw.Study.of(load(DUEL).plan())
+    with in_thread(settings) as link:
+        client = aw.Client(link, "hall")
+        for one in (study, client):
+            for number in range(4):
+                one.tell(one.ask("Ann" if number == 2 else None), 1)
+            one.record([{"gain": 1.0, "mode": "soft"}, {"gain": 2.0, "mode": "hard"}], 1, participant="Bob")
+        for arguments in ({}, {"n": 2, "participant": None, "key": "k"}, {"participant": "Ann"}):
+            assert client.undo(**arguments) == study.undo(**arguments)
+        for one in (study, client):
+            again = one.undo(2, None, key="k")  # whose answer was lost
+            assert [question.id for question in again] == [1, 3]
+            assert [entry.status for entry in one.history()] == ["answered", *["open"] * 3, "voided"]
+            with pytest.raises(aw.Conflict, match="key must be new, or come with the same request; got 'k'"):
+                one.undo(1, key="k")
+            with pytest.raises(aw.Conflict, match="key must be new"):
+                one.undo(2, "Ann", key="k")
+            with pytest.raises(aw.Refused, match="n must be at most 1, the number of answers and skips;"):
+                one.undo(2)
+            with pytest.raises(aw.Refused, match=r"n must be at most 0, the number of .* of Bob; got 1"):
+                one.undo(participant="Bob")
+        assert client.ask() == study.ask()
+
+
+def test_a_study_is_changed_as_a_study_here_is(settings):
+    study = aw.Study.of(load(DUEL).plan())
+    wider = study.space.replaced(gain=aw.Real(0, 60))
+    changes = [
+        {"space": wider.where("gain <= 50"), "rule": "muc_joint", "reason": "too quiet"},
+        {"kernel": aw.kernel("se", lengthscale=[0.3, 0.4, 0.4]), "expires": 3600, "repeats": 0.1},
+        {"space": wider, "rule": None, "kernel": "se", "expires": None},
+        {"repeats": 0.1},
+    ]
+    wrong = [
+        ({"seed": 4}, "seed must stay as it was at the first question, 3, since"),
+        ({"selfish": 4}, "setting must be one of space, rule"),
+        ({"space": aw.Space(gain=aw.Real(0, 60))}, "parameters must stay gain, mode, in this order"),
+        ({"space": wider.replaced(mode=aw.Choice(["soft", "mild"]))}, "values of mode must "),
+        ({"rule": "no_rule"}, "rule must "),
+        ({"repeats": 0.9}, "repeats must be a share of questions"),
+        ({"expires": -1}, "expires must be a positive number"),
+    ]
+    with in_thread(settings) as link:
+        client = aw.Client(link, "hall")
+        for one in (study, client):
+            for _ in range(3):
+                one.tell(one.ask(), 1)
+        for given in changes:
+            assert client.change(**given) == study.change(**given)
+            assert client.change(**given) == []
+            assert client.ask() == study.ask()
+            for one in (study, client):
+                one.tell(one.ask(), 0)
+        assert [(one.words, one.reason) for one in client.changes()] == [
+            (one.words, one.reason) for one in study.changes()
+        ]
+        assert len(client.changes()) == 3
+        for given, message in wrong:
+            refused = []
+            for one in (study, client):
+                with pytest.raises(aw.Refused, match=message) as error:
+                    one.change(**given)
+                refused.append(str(error.value))
+            assert refused[0] == refused[1]
+        assert len(client.changes()) == 3
+        assert client._get(f"{client._path}")["settings"] == study.plan.to_dict()
 
 
 @pytest.mark.slow

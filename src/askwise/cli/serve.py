@@ -79,6 +79,7 @@ def serve(  # noqa: PLR0913 - one for each option
         public_url=public_url,
         present=present,
         log=log,
+        ahead=True,
     )
     if demo:
         _serve_demo(settings, Place(port, workers, proxy_headers), as_json)

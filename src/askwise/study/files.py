@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from askwise.errors import Refused
 from askwise.storage import StudyNotFound, check_address
@@ -11,6 +11,11 @@ from askwise.study.changes import refusal
 from askwise.study.config import Config, load
 from askwise.study.plan import CHANGEABLE, Plan
 from askwise.study.study import Study
+
+if TYPE_CHECKING:
+    from askwise.study.snapshot import Choosing
+else:  # which needs torch
+    Choosing = Any
 
 _ANOTHER = "Change it back, or give the study another name to start over."
 _OPEN = ("rule", "size", "initial")  # settings that a file may leave to the defaults
@@ -39,7 +44,7 @@ def read_config(file: Path, known: bool = False) -> Config:
     return replace(config, storage=f"sqlite:///{path}{mark}{query}" if mark else str(path))
 
 
-def recorded_study(config: Config, prefetch: bool = False) -> Study | None:
+def recorded_study(config: Config, prefetch: bool | Choosing = False) -> Study | None:
     """The study, if it has a record."""
     if config.storage is None:
         return None

@@ -78,18 +78,14 @@ class Plan:
         **people: object,
     ) -> "Plan":
         """A plan with these settings, ``people`` those of :class:`People`; refuses invalid ones."""
-        if isinstance(space, Items):
-            space = Space({space.id or "item": space})
-        if not isinstance(space, Space):
-            raise WrongType("space", "be a Space", repr(space), "Write Space(gain=Real(0, 10)), say.")
-        kind = feedback_of(feedback)
+        kind, where = feedback_of(feedback), as_space(space)
         return cls(
-            space,
+            where,
             str(feedback),
             _checked_rule(rule, kind),
             kind.check_size(size),
             _whole("seed", seed, lowest=None),
-            _checked_kernel(kernel, space.d),
+            _checked_kernel(kernel, where.d),
             _whole("initial", kind.initial if initial is None else initial, lowest=0),
             _checked_seconds(expires),
             _checked_share(repeats),
@@ -201,6 +197,14 @@ class Plan:
         length = model.expected_length(sum(chosen.values()))
         lengths = [length if one.expected_length is None else one.expected_length for one in owners]
         return model.expected_kernel(self.kernel, lengths)
+
+
+def as_space(given: object) -> Space:
+    """A space; items alone are one with one parameter."""
+    space = Space({given.id or "item": given}) if isinstance(given, Items) else given
+    if not isinstance(space, Space):
+        raise WrongType("space", "be a Space", repr(space), "Write Space(gain=Real(0, 10)), say.")
+    return space
 
 
 def written_after(settings: Mapping[str, Any], changes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

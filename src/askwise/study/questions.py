@@ -30,7 +30,7 @@ from askwise.study.model import Model, applied
 from askwise.study.people import SHARED, People
 from askwise.study.plan import Plan, no_answers
 from askwise.study.repeats import is_repeat, repeatable, surest
-from askwise.study.state import Answered, State, as_text
+from askwise.study.state import Answered, Entry, State, as_text
 
 # number of answers that a pending query counts as; raised until the next query differs from it
 _WEIGHTS = (1.0, 4.0, 16.0, 64.0)
@@ -60,16 +60,22 @@ class Situation:
         context: Setting | None = None,
         people: People = SHARED,
         participant: str | None = None,
+        supposed: Entry | None = None,
     ) -> "Situation":
-        """The situation in which the next question is asked."""
-        if people.participants == "separate":
-            state = state.of_participant(participant)
-        answers = tuple(entry.answered for entry in state.having("answered"))
-        opened = state.having("open")
+        """The situation in which the next question is asked.
+
+        ``supposed``: a question of this state as it would be if it were answered.
+        """
+        separate = people.participants == "separate"
+        entries = state.of(participant) if separate else [one for _, one in sorted(state.entries.items())]
+        if supposed is not None:
+            entries = [supposed if entry.id == supposed.id else entry for entry in entries]
+        answers = tuple(entry.answered for entry in entries if entry.status == "answered")
+        opened = [entry for entry in entries if entry.status == "open"]
         pending = tuple(as_text(entry.members) for entry in opened)
         asked = tuple(entry.participant for entry in opened) if people.participants == "population" else ()
         who = participant if people.differ else None
-        return cls(len(state.entries), answers, pending, as_text(context), who, asked)
+        return cls(len(entries), answers, pending, as_text(context), who, asked)
 
 
 @one_thread()

@@ -30,16 +30,16 @@ class Kept:
 
 
 class Shelf:
-    """The last kernel that somebody learned for a study with this plan."""
+    """The last kernel that somebody learned for a study with this plan, or for each of separate people."""
 
     def __init__(self, plan: Plan) -> None:
-        """A file in the folder for temporary files."""
+        """Files in the folder for temporary files."""
         self._about = as_text([program("any"), plan.to_dict()])
-        self._file = Path(tempfile.gettempdir(), f"askwise-{_hash(f'{_user()} {self._about}')[:24]}.learned")
+        self._separate = plan.people.participants == "separate"
 
     def get(self, answers: Sequence[Answered]) -> Kept | None:
         """What was learned from these answers, if it is there; files of other users are not read."""
-        with suppress(OSError, ValueError, KeyError, TypeError), self._file.open("rb") as opened:
+        with suppress(OSError, ValueError, KeyError, TypeError), self._file(answers).open("rb") as opened:
             if os.fstat(opened.fileno()).st_uid != _user():
                 return None
             found: dict[str, Any] = json.load(opened)
@@ -55,9 +55,13 @@ class Shelf:
             with open(number, "w", encoding="utf-8") as out:
                 out.write(text)
             try:
-                os.replace(name, self._file)
+                os.replace(name, self._file(answers))
             except OSError:  # of somebody else, perhaps
                 os.unlink(name)
+
+    def _file(self, answers: Sequence[Answered]) -> Path:
+        who = as_text(answers[0].participant) if self._separate and answers else ""
+        return Path(tempfile.gettempdir(), f"askwise-{_hash(f'{_user()} {self._about}{who}')[:24]}.learned")
 
     def _key(self, answers: Sequence[Answered]) -> str:
         return _hash(as_text([self._about, [one.identity for one in answers]]))

@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -116,6 +116,15 @@ class State:
     """Changes of the plan, by the numbers of their events."""
     given: dict[int, int] = field(default_factory=dict)
     """Number of the event by which a question got its last answer or skip."""
+    undone: dict[str, list[int]] = field(default_factory=dict)
+    """Questions whose answers were taken back with a key, by which that is done once."""
+
+    def __post_init__(self) -> None:
+        """Index the questions: looking through all of them took most of the time of a server with many."""
+        self._having: dict[EntryStatus, dict[int, Entry]] = defaultdict(dict)
+        self._of: dict[str | None, dict[int, Entry]] = defaultdict(dict)
+        for entry in self.entries.values():
+            self._index(entry)
 
     @classmethod
     def after(cls, events: Iterable[Event]) -> "State":
@@ -133,7 +142,7 @@ class State:
         if event.kind in OF_STUDY:
             self.changes[event.number] = event
         else:
-            self.entries[event.question] = _changed(self.entries.get(event.question), event)
+            self._put(_changed(self.entries.get(event.question), event))
         self.last = event.number
         if "answer" in event.body or event.kind == "skipped":
             self.given[event.question] = event.number
@@ -141,6 +150,8 @@ class State:
             self.programs[event.number] = event.body["program"]
         if "key" in event.body:
             self.keys[event.body["key"]] = event.question
+        if "undo" in event.body:
+            self.undone.setdefault(event.body["undo"], []).append(event.question)
 
     @property
     def program(self) -> dict[str, Any] | None:
@@ -153,15 +164,14 @@ class State:
             (self.programs[first] for first in sorted(self.programs, reverse=True) if first <= event), None
         )
 
-    def if_answered(self, question: int, answer: Answer) -> "State":
-        """The state if this question were answered so."""
-        changed = replace(self.entries[question], status="answered", answer=answer)
-        return State({**self.entries, question: changed}, self.last)
+    def of(self, participant: str | None) -> list[Entry]:
+        """One person's questions, by number."""
+        return [entry for _, entry in sorted(self._of.get(participant, {}).items())]
 
     def of_participant(self, participant: str | None) -> "State":
         """The state of one person's questions, numbered as in a study of their own."""
-        theirs = [entry for _, entry in sorted(self.entries.items()) if entry.participant == participant]
-        return State({number: entry.numbered(number) for number, entry in enumerate(theirs)}, self.last)
+        each = enumerate(self.of(participant))
+        return State({number: entry.numbered(number) for number, entry in each}, self.last)
 
     def answers_by_participant(self) -> dict[str | None, int]:
         """How many answers everybody has given, in the order of their first answers."""
@@ -186,13 +196,47 @@ class State:
         theirs = [entry for entry in replied if participant in (UNGIVEN, entry.participant)]
         return sorted(theirs, key=lambda entry: self.given[entry.id])
 
+    def last_replies(self, n: int, participant: object = UNGIVEN) -> list[Entry]:
+        """The last so many of them, by number; refuses to find more than there are."""
+        replies = self.replies(participant)
+        if n > len(replies):
+            whose = "" if participant is UNGIVEN else f" of {participant or 'the one without a name'}"
+            expected = f"be at most {len(replies)}, the number of answers and skips{whose}"
+            raise Refused("n", expected, n, "Take back fewer." if replies else "Ask first.")
+        return sorted(replies[-n:], key=lambda entry: entry.id)
+
+    def taken_back(self, key: str | None, n: int, participant: object) -> list[Entry]:
+        """Questions whose answers were taken back with this key; none if it is new or there is none."""
+        taken = [] if key is None else [self.entries[number] for number in self.undone.get(key, ())]
+        others = [one for one in taken if participant not in (UNGIVEN, one.participant)]
+        if taken and (len(taken) != n or others):
+            got = f"{key!r}, by which other answers were taken back"
+            raise Conflict("key", "be new, or come with the same request", got, "Choose another key.")
+        return taken
+
     def having(self, status: EntryStatus) -> list[Entry]:
         """Questions of this status, by number."""
-        return [entry for _, entry in sorted(self.entries.items()) if entry.status == status]
+        return [entry for _, entry in sorted(self._having.get(status, {}).items())]
 
     def count(self, status: EntryStatus) -> int:
         """Number of questions of this status."""
-        return sum(entry.status == status for entry in self.entries.values())
+        return len(self._having.get(status, {}))
+
+    def count_of(self, participant: str | None, status: EntryStatus | None = None) -> int:
+        """Number of one person's questions, of this status or of any."""
+        theirs = self._of.get(participant, {})
+        return len(theirs) if status is None else sum(one.status == status for one in theirs.values())
+
+    def _put(self, entry: Entry) -> None:
+        """Take a question in place of the one with its number."""
+        before = self.entries.get(entry.id)
+        if before is not None:
+            del self._having[before.status][entry.id], self._of[before.participant][entry.id]
+        self.entries[entry.id] = entry
+        self._index(entry)
+
+    def _index(self, entry: Entry) -> None:
+        self._having[entry.status][entry.id] = self._of[entry.participant][entry.id] = entry
 
 
 def _changed(entry: Entry | None, event: Event) -> Entry:

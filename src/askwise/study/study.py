@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from askwise.errors import Conflict, NotFound, Refused
@@ -62,7 +63,8 @@ class Study:
     ``lapses``: share of answers that are given without looking; ``"learned"`` by default, 0 for none.
     ``guess``: share of yes answers where nothing is perceived, 1/m in a task with m alternatives.
     ``noise``: ``"constant"``, or ``"setting"`` if answers are noisier at some settings than at others.
-    ``prefetch``: while an answer is awaited, compute the next query for each likely answer.
+    ``prefetch``: while an answer is awaited, compute the next query for each likely answer; True in a
+    thread, or by a function such as :class:`askwise.study.ahead.Ahead`.
     Equal seeds and answers give equal questions, in one process or in many.
 
     >>> import askwise as aw
@@ -92,7 +94,7 @@ class Study:
         lapses: float | str | None = None,
         guess: float = 0.0,
         noise: str | None = None,
-        prefetch: bool = False,
+        prefetch: bool | Choosing = False,
     ) -> None:
         """Start, or go on with what is stored."""
         people: dict[str, Any] = {
@@ -106,20 +108,24 @@ class Study:
         self._begin(plan, storage, name, prefetch)
 
     @classmethod
-    def of(cls, plan: Plan, storage: Place = None, name: str = "study", *, prefetch: bool = False) -> "Study":
+    def of(
+        cls, plan: Plan, storage: Place = None, name: str = "study", *, prefetch: bool | Choosing = False
+    ) -> "Study":
         """Start a study with this plan, or go on with what is stored."""
         study = cls.__new__(cls)
         study._begin(plan, storage, name, prefetch)
         return study
 
     @classmethod
-    def open(cls, storage: str | os.PathLike[str], name: str = "study", *, prefetch: bool = False) -> "Study":
+    def open(
+        cls, storage: str | os.PathLike[str], name: str = "study", *, prefetch: bool | Choosing = False
+    ) -> "Study":
         """Go on with a stored study as it is now."""
         study = cls.__new__(cls)
         study._begin(None, storage, name, prefetch)
         return study
 
-    def _begin(self, plan: Plan | None, place: Place, name: str, prefetch: bool) -> None:
+    def _begin(self, plan: Plan | None, place: Place, name: str, prefetch: bool | Choosing) -> None:
         storage = os.fspath(place) if isinstance(place, os.PathLike) else place
         settings = None if plan is None else _settings(plan, storage)
         record = open_record(storage, name, settings)
@@ -140,7 +146,8 @@ class Study:
         self._asking: dict[str | None, threading.Lock] = {None: threading.Lock()}
         self._prefetch: Prefetch[tuple[Model, Situation], Chosen] | None = None
         if prefetch:
-            self._prefetch = Prefetch(lambda key: _next_question(*key))
+            ahead: Choosing = prefetch if callable(prefetch) else _next_question
+            self._prefetch = Prefetch(lambda key: _next_question(*key), lambda key: ahead(*key))
         self._choose: Choosing = _next_question if self._prefetch is None else self._chosen_ahead
 
     @property
@@ -255,26 +262,25 @@ class Study:
         """Take a question and its answer out of the model; both stay in the record."""
         self._add("voided", question, {"reason": validation.checked_reason(reason)})
 
-    def undo(self, n: int = 1, participant: Any = UNGIVEN) -> list[Question]:
+    def undo(self, n: int = 1, participant: Any = UNGIVEN, *, key: str | None = None) -> list[Question]:
         """Take back the last ``n`` answers and skips; returns their questions, which are asked again.
 
         They are open again and asked first, in their order.  What was recorded from elsewhere is taken out,
         as by :meth:`void`, since nobody asked it here.  All stays in the record.  ``participant``: of this
-        person, None of the one without a name; by default of whoever answered last.
+        person, None of the one without a name; by default of whoever answered last.  ``key``: with the same
+        key they are taken back once, so after an error that leaves it open the same call again is safe.
         """
         validation.checked_count("n", n)
+        validation.check_key(key)
         if participant is not UNGIVEN:
             validation.check_participant(participant)
         with self._lock:
             while True:
                 self._ledger.catch_up()
-                replies = self._ledger.state.replies(participant)
-                if n > len(replies):
-                    whose = "" if participant is UNGIVEN else f" of {participant or 'the one without a name'}"
-                    expected = f"be at most {len(replies)}, the number of answers and skips{whose}"
-                    raise Refused("n", expected, n, "Take back fewer." if replies else "Ask first.")
-                taken = sorted(replies[-n:], key=lambda entry: entry.id)
-                if self._ledger.add_all([_undoing(entry) for entry in taken]):
+                state = self._ledger.state
+                known = state.taken_back(key, n, participant)
+                taken = known or state.last_replies(n, participant)
+                if known or self._ledger.add_all([_undoing(entry, key) for entry in taken]):
                     return [Question.of(entry, self.space) for entry in taken]
 
     def expire(self, question: Question | int) -> None:
@@ -503,10 +509,14 @@ class Study:
             self._ledger.catch_up()
             return self._ledger.state.whose(self.plan.people, participant)
 
-    def count(self, status: EntryStatus = "answered") -> int:
-        """Number of questions of this status; does not read the record, as every other method does."""
+    def count(self, status: EntryStatus = "answered", participant: Any = UNGIVEN) -> int:
+        """Number of questions of this status; does not read the record, as every other method does.
+
+        ``participant``: of this person, None of the one without a name; by default of all.
+        """
         with self._lock:
-            return self._ledger.state.count(status)
+            state = self._ledger.state
+            return state.count(status) if participant is UNGIVEN else state.count_of(participant, status)
 
     def entry(self, question: Question | int) -> Entry:
         """A question and what became of it."""
@@ -667,10 +677,9 @@ class Study:
 
     def _count_asked(self, participant: str | None) -> int:
         """Number of questions that the same model has asked."""
-        entries = self._ledger.state.entries
-        if self.plan.people.participants != "separate":
-            return len(entries)
-        return sum(entry.participant == participant for entry in entries.values())
+        state = self._ledger.state
+        separate = self.plan.people.participants == "separate"
+        return state.count_of(participant) if separate else len(state.entries)
 
     def _catch_up(self) -> bool:
         with self._lock:
@@ -712,20 +721,24 @@ class Study:
 
     def _situations_after(self, entry: Entry) -> list[Situation]:
         """One for each likely answer to an open question."""
-        before = self._ledger.state.having("answered")
-        likely = self.plan.kind.likely_answers(self.size, before[-1].answer if before else None)
-        coming = [self._ledger.state.if_answered(entry.id, answer) for answer in likely]
+        likely = self.plan.kind.likely_answers(self.size, self._last_answer)
+        coming = (replace(entry, status="answered", answer=answer) for answer in likely)
         plan, context, who = self.plan, entry.context, entry.participant
-        return [self._situation(plan, context, who, state) for state in coming]
+        return [self._situation(plan, context, who, supposed) for supposed in coming]
+
+    @property
+    def _last_answer(self) -> Answer | None:
+        """The answer to the last question that has one."""
+        latest_first = reversed(self._ledger.state.entries.values())
+        return next((entry.answer for entry in latest_first if entry.status == "answered"), None)
 
     def _situation(
-        self, plan: Plan, context: Setting | None, participant: str | None, state: State | None = None
+        self, plan: Plan, context: Setting | None, participant: str | None, supposed: Entry | None = None
     ) -> Situation:
-        """All that the next question depends on beside the plan, now or in another state."""
+        """All that the next question depends on beside the plan, now or if a question were answered so."""
         from askwise.study.questions import Situation
 
-        known = self._ledger.state if state is None else state
-        return Situation.of(known, context, plan.people, participant)
+        return Situation.of(self._ledger.state, context, plan.people, participant, supposed)
 
 
 def _next_question(model: Model, situation: Situation) -> Chosen:
@@ -734,11 +747,12 @@ def _next_question(model: Model, situation: Situation) -> Chosen:
     return next_question(model, situation)
 
 
-def _undoing(entry: Entry) -> Draft:
+def _undoing(entry: Entry, key: str | None) -> Draft:
     """The event by which a reply is taken back; nobody asks again what was recorded from elsewhere."""
+    by = {} if key is None else {"undo": key}
     if entry.seen is None:
-        return Draft("voided", entry.id, {"reason": "undone"})
-    return Draft("undone", entry.id, {})
+        return Draft("voided", entry.id, {"reason": "undone", **by})
+    return Draft("undone", entry.id, by)
 
 
 def _settings(plan: Plan, storage: str | None) -> dict[str, Any]:

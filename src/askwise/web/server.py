@@ -42,6 +42,7 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
         "proxy_headers": place.proxy_headers,
         "server_header": False,
         "timeout_graceful_shutdown": 5,
+        "timeout_keep_alive": 75,  # people think longer than for 5 s, the default
     }
     with _bound(settings.host, place.port) as listening, suppress(KeyboardInterrupt):
         announce(_link(settings, listening))

@@ -39,6 +39,8 @@ class Settings:
     """A command that makes what is shown of an option, in place of what study files say."""
     notes: str | None = None
     """Folder in which workers leave each other their metrics."""
+    ahead: bool = False
+    """Whether questions are computed ahead by a process of their own, else by a thread."""
     log: bool = False
     """Whether every request is logged."""
     imports: tuple[str, ...] = ()

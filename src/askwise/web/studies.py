@@ -14,6 +14,7 @@ from askwise.errors import Conflict, NotFound, Refused
 from askwise.stimuli import KINDS
 from askwise.storage import StudyNotFound, names
 from askwise.study import FEEDBACKS, Config, Question, Study, load
+from askwise.study.ahead import Ahead
 from askwise.study.files import check_agreement, read_config, recorded_study
 from askwise.web.changes import Changes
 from askwise.web.desk import Desk
@@ -65,6 +66,7 @@ class Studies:
         """Read the study files, and refuse what is wrong with them; nothing is recorded yet."""
         self._settings, self.file, self.changes, self.desk = settings, file, Changes(), Desk()
         self._lock = threading.RLock()
+        self._ahead = Ahead() if settings.ahead else None
         self._open: dict[str, Served] = {}
         self._files: dict[str, tuple[Path, Config]] = {}
         for path in map(Path, settings.files):
@@ -168,15 +170,19 @@ class Studies:
             for served in self._open.values():
                 served.study.close()
             self._open.clear()
+            if self._ahead is not None:
+                self._ahead.close()
 
     def _opened(self, name: str) -> Served:
         with self._lock:
             id = id_of(name)
             if id not in self._open:
                 config = self._config(name)
-                study = recorded_study(config, prefetch=True)
+                if self._ahead is not None:
+                    self._ahead.start()
+                study = recorded_study(config, prefetch=self._ahead or True)
                 if study is None:
-                    study = Study.of(config.plan(), config.storage, name, prefetch=True)
+                    study = Study.of(config.plan(), config.storage, name, prefetch=self._ahead or True)
                 self._open[id] = Served(id, config, study)
             return self._open[id]
 

@@ -207,6 +207,79 @@ class RecordIn(_Told):
     ] = None
 
 
+class UndoIn(_In):
+    """How many answers and skips to take back, and whose."""
+
+    n: Annotated[StrictInt, Field(description="How many, the last ones first.", ge=1, le=10_000)] = 1
+    participant: Annotated[
+        str | None,
+        Field(description="Of whom; null: who has no name. Left out: whoever came last.", max_length=200),
+    ] = None
+    key: Annotated[
+        str | None,
+        Field(description="Taken back once with the same key; or send Idempotency-Key.", max_length=200),
+    ] = None
+
+    @property
+    def whose(self) -> dict[str, str | None]:
+        """The participant, if one was given; null is one."""
+        return {"participant": self.participant} if "participant" in self.model_fields_set else {}
+
+
+class UndoneOut(BaseModel):
+    """Questions that are open again, and the number of answers left."""
+
+    questions: list[QuestionOut]
+    answers: int
+
+
+class KernelIn(_In):
+    """A kernel that is not learned."""
+
+    name: str
+    lengthscale: Annotated[list[float], Field(min_length=1, max_length=1000)]
+    outputscale: float
+
+
+class ChangeIn(_In):
+    """Settings with which a study goes on; those that are left out stay."""
+
+    model_config = ConfigDict(extra="allow")  # settings that cannot change are refused with the reason
+
+    space: Annotated[
+        dict[str, dict[str, Any]] | None,
+        Field(
+            description="The tables [space.NAME] of all parameters, as of a new study.",
+            examples=[{"gain": {"type": "real", "low": 0, "high": 60}}],
+        ),
+    ] = None
+    constraints: Annotated[
+        list[str] | None, Field(description="With space: none if left out.", max_length=1000)
+    ] = None
+    rule: Annotated[str | None, Field(description="null: the usual one.")] = None
+    kernel: str | KernelIn = "matern52"
+    expires: Annotated[int | float | None, Field(description="Seconds; null: never.")] = None
+    repeats: float = 0.0
+    reason: Reason = None
+
+
+class ChangedOut(BaseModel):
+    """What has changed, in words; nothing if all was so before."""
+
+    changes: list[str]
+
+
+class ChangeOut(BaseModel):
+    """A change of a study that had begun."""
+
+    number: int
+    """Number of its event."""
+    at: float
+    """When, in seconds since 1970."""
+    words: list[str]
+    reason: str | None
+
+
 class EntryOut(BaseModel):
     """A question and what became of it."""
 

@@ -1,7 +1,7 @@
-"""Questions and answers: ask, tell, skip, amend, void, expire, record, history.
+"""Questions and answers: ask, tell, skip, amend, void, undo, expire, record, history.
 
 Each may be sent again after a lost connection: a question that is open is asked again, the same answer
-changes nothing, and what is recorded has a key.
+changes nothing, and what is recorded or taken back has a key.
 """
 
 from typing import Annotated, Any
@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Request
 from pydantic import StringConstraints
 
+from askwise.errors import Refused
+from askwise.study.answers import UNGIVEN
 from askwise.web.access import Access, Owner, Person, acting, gate, the_link
 from askwise.web.api.models import (
     AmendIn,
@@ -22,6 +24,8 @@ from askwise.web.api.models import (
     RecordIn,
     SkipIn,
     TellIn,
+    UndoIn,
+    UndoneOut,
     VoidIn,
 )
 from askwise.web.lookup import TheStudy, studies
@@ -30,7 +34,7 @@ from askwise.web.studies import Served
 router = APIRouter(tags=["questions"], prefix="/studies/{study}")
 Key = Annotated[
     Annotated[str, StringConstraints(min_length=1, max_length=200)] | None,
-    Header(alias="Idempotency-Key", description="Recorded once with the same key."),
+    Header(alias="Idempotency-Key", description="Done once with the same key."),
 ]
 
 
@@ -80,6 +84,19 @@ def void(request: Request, study: TheStudy, access: Owner, sent: VoidIn) -> Done
     return _done(request, study, sent.question, access)
 
 
+@router.post("/undo")
+def undo(request: Request, study: TheStudy, access: Owner, sent: UndoIn, key: Key = None) -> UndoneOut:
+    """Take back the last answers and skips, once with the same key; their questions are asked again."""
+    key = sent.key or key
+    if key is None:
+        advice = "Send a new one with each request, and the same if you have to send it again."
+        raise Refused("key", "be given, or the header Idempotency-Key", "none", advice)
+    taken = study.study.undo(sent.n, key=key, **sent.whose)
+    studies(request).tell_others(study)
+    shown = [QuestionOut.of(study, question, blinded=False) for question in taken]
+    return UndoneOut(questions=shown, answers=study.study.count())
+
+
 @router.post("/expire")
 def expire(request: Request, study: TheStudy, access: Owner, sent: ExpireIn) -> DoneOut:
     """Give up waiting for an answer, so that the question may be asked again."""
@@ -117,8 +134,7 @@ def _done(request: Request, study: Served, question: int, access: Access, more: 
     """What became of a question, and perhaps the next one for the same participant."""
     studies(request).tell_others(study)
     entry = study.study.entry(question)
-    counts = study.study.answers_by_participant()
-    count = sum(counts.values()) if access.is_owner else counts.get(entry.participant, 0)
+    count = study.study.count("answered", UNGIVEN if access.is_owner else entry.participant)
     done = DoneOut(id=question, status=entry.status, answers=count)
     if more and not studies(request).is_paused(study):
         next_one = studies(request).ask(study, entry.participant, entry.context)

@@ -1,9 +1,20 @@
-"""Studies: list, create, look at one, pause."""
+"""Studies: list, create, look at one, change, pause."""
 
 from fastapi import APIRouter, Request
 
 from askwise.web.access import Owner, Person, gate
-from askwise.web.api.models import LinkIn, LinkOut, PauseIn, StudyIn, StudyOut, WhoOut
+from askwise.web.api.changing import arguments
+from askwise.web.api.models import (
+    ChangedOut,
+    ChangeIn,
+    ChangeOut,
+    LinkIn,
+    LinkOut,
+    PauseIn,
+    StudyIn,
+    StudyOut,
+    WhoOut,
+)
 from askwise.web.lookup import TheStudy, studies
 from askwise.web.serverfile import Link
 from askwise.web.studies import Served, id_of
@@ -42,6 +53,20 @@ def create(request: Request, access: Owner, sent: StudyIn) -> StudyOut:
 def show(request: Request, study: TheStudy, access: Owner) -> StudyOut:
     """One study."""
     return _shown(request, study)
+
+
+@router.post("/studies/{study}/change")
+def change(request: Request, study: TheStudy, access: Owner, sent: ChangeIn) -> ChangedOut:
+    """Go on with other settings; all answers stay. The same change again changes nothing."""
+    words = study.study.change(**arguments(sent, study.study.plan))
+    studies(request).tell_others(study)
+    return ChangedOut(changes=words)
+
+
+@router.get("/studies/{study}/changes")
+def changes(study: TheStudy, access: Owner) -> list[ChangeOut]:
+    """Every change of the study, in order."""
+    return [ChangeOut(**vars(one)) for one in study.study.changes()]
 
 
 @router.post("/studies/{study}/pause")
