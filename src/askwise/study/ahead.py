@@ -12,15 +12,19 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from typing import IO, Any
 
+from askwise.errors import Refused
 from askwise.study.model import Model
 from askwise.study.plan import Plan
 from askwise.study.questions import Situation, next_question
 from askwise.study.shelf import Shelf
 from askwise.study.snapshot import Chosen
+from askwise.study.state import Answered
 
 _PLANS = 64  # whose models are kept
+_ANSWERS = 2**15  # of which there is one copy
 _READY = "ready"
 
 
@@ -82,7 +86,10 @@ class Ahead:
 @functools.lru_cache(_PLANS)
 def _written(plan: Plan) -> str | None:
     """A plan as text; None if the other process cannot know what is in it."""
-    settings = plan.to_dict()
+    try:
+        settings = plan.to_dict()
+    except Refused:  # a kernel that cannot be written
+        return None
     return None if settings.get("imports") else json.dumps(settings)
 
 
@@ -92,6 +99,12 @@ def _model(text: str) -> Model:
     return Model(plan, Shelf(plan))
 
 
+@functools.lru_cache(_ANSWERS)
+def _known(answered: Answered) -> Answered:
+    """The same answer as it came before: caches of the model would keep a copy for each time it came."""
+    return answered
+
+
 def _serve(requests: IO[bytes], replies: IO[bytes]) -> None:
     """Answer requests until the other side is gone; what fails is None, and computed there."""
 
@@ -99,12 +112,13 @@ def _serve(requests: IO[bytes], replies: IO[bytes]) -> None:
         pickle.dump(value, replies)
         replies.flush()
 
-    with suppress(EOFError, BrokenPipeError):
+    with suppress(EOFError):
         reply(_READY)
         while True:
             text, situation = pickle.load(requests)
+            answers = tuple(map(_known, situation.answers))
             try:
-                found = next_question(_model(text), situation)
+                found = next_question(_model(text), replace(situation, answers=answers))
             except Exception:  # whoever needs the question will meet it again, and say so
                 found = None
             reply(found)
@@ -113,5 +127,5 @@ def _serve(requests: IO[bytes], replies: IO[bytes]) -> None:
 if __name__ == "__main__":
     own = os.dup(1)
     os.dup2(2, 1)  # what a library prints must not come between replies
-    with os.fdopen(own, "wb") as replies:
+    with suppress(BrokenPipeError), os.fdopen(own, "wb") as replies:
         _serve(sys.stdin.buffer, replies)
