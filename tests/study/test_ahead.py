@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from gpytorch.kernels import RBFKernel, ScaleKernel
 
 import askwise as aw
 from askwise.study import ahead, shelf
@@ -82,6 +83,13 @@ def test_until_it_is_ready_questions_are_computed_here():
     with aw.Study(SPACE, prefetch=helper, **PLAN) as study:
         assert asked(study, 4) == asked(aw.Study(SPACE, **PLAN), 4)
     helper.close()
+
+
+def test_a_plan_that_the_other_process_cannot_know_is_computed_here():
+    fixed = aw.Study(SPACE, kernel=aw.kernel("se", lengthscale=[0.3]))
+    assert ahead._written(fixed.plan) is not None
+    scaled = ScaleKernel(RBFKernel() + RBFKernel())  # which cannot be written
+    assert ahead._written(aw.Study(SPACE, kernel=scaled).plan) is None
 
 
 def test_the_likeliest_answers_of_all_come_first():

@@ -148,3 +148,19 @@ def test_a_question_that_was_undone_has_time_again_before_it_expires(monkeypatch
     asked.undo()
     assert asked.ask("bob").id == 1  # not that of somebody else
     assert statuses(asked) == ["open", "open"]
+
+
+def test_with_a_key_answers_are_taken_back_once_also_after_a_restart(tmp_path):
+    file = tmp_path / "study.db"
+    with study(file) as asked:
+        answered(asked, 4)
+        first = asked.undo(2, key="k")
+        asked.tell(2, 1)
+    with aw.Study.open(file) as asked:
+        assert asked.undo(2, key="k") == first
+        assert statuses(asked) == ["answered", "answered", "answered", "open"]
+        assert [question.id for question in asked.undo(key="another")] == [2]
+        with pytest.raises(aw.Conflict, match="key must be new, or come with the same request; got 'k'"):
+            asked.undo(key="k")
+        with pytest.raises(aw.Refused, match="key must be a text"):
+            asked.undo(key="")

@@ -13,6 +13,7 @@ import threading
 from contextlib import suppress
 from typing import IO, Any
 
+from askwise.errors import Refused
 from askwise.study.answers import Answer
 from askwise.study.model import Model
 from askwise.study.plan import Plan
@@ -22,6 +23,7 @@ from askwise.study.snapshot import Chosen
 from askwise.study.state import Answered
 
 _PLANS = 64  # whose models are kept
+_ANSWERS = 2**15  # of which there is one copy
 _READY = "ready"
 
 
@@ -83,7 +85,10 @@ class Ahead:
 @functools.lru_cache(_PLANS)
 def _written(plan: Plan) -> str | None:
     """A plan as text; None if the other process cannot know what is in it."""
-    settings = plan.to_dict()
+    try:
+        settings = plan.to_dict()
+    except Refused:  # a kernel that cannot be written
+        return None
     return None if settings.get("imports") else json.dumps(settings)
 
 
@@ -93,10 +98,16 @@ def _model(text: str) -> Model:
     return Model(plan, Shelf(plan))
 
 
+@functools.lru_cache(_ANSWERS)
+def _known(answered: Answered) -> Answered:
+    """The same answer as it came before: caches of the model would keep a copy for each time it came."""
+    return answered
+
+
 def _serve(requests: IO[bytes], replies: IO[bytes]) -> None:
     """Answer requests until the other side is gone; what fails is None, and computed there."""
 
-    with suppress(EOFError, BrokenPipeError):
+    with suppress(EOFError):
         _send(replies, _READY)
         while True:
             request = _received(requests)
@@ -127,7 +138,8 @@ def _as_json(situation: Situation) -> dict[str, Any]:
 
 def _situation(given: dict[str, Any]) -> Situation:
     answers = tuple(
-        Answered(tuple(options), Answer.from_json(answer), who) for options, answer, who in given["answers"]
+        _known(Answered(tuple(options), Answer.from_json(answer), who))
+        for options, answer, who in given["answers"]
     )
     lists = {"answers": answers, "pending": tuple(given["pending"]), "asked": tuple(given["asked"])}
     return Situation(**given | lists)
@@ -136,5 +148,5 @@ def _situation(given: dict[str, Any]) -> Situation:
 if __name__ == "__main__":
     own = os.dup(1)
     os.dup2(2, 1)  # what a library prints must not come between replies
-    with os.fdopen(own, "wb") as replies:
+    with suppress(BrokenPipeError), os.fdopen(own, "wb") as replies:
         _serve(sys.stdin.buffer, replies)

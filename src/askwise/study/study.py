@@ -146,8 +146,8 @@ class Study:
         self._asking: dict[str | None, threading.Lock] = {None: threading.Lock()}
         self._prefetch: Prefetch[tuple[Model, Situation], Chosen] | None = None
         if prefetch:
-            ahead: Choosing = prefetch if callable(prefetch) else _next_question
-            self._prefetch = Prefetch(lambda key: _next_question(*key), lambda key: ahead(*key))
+            ahead = (lambda key: prefetch(*key)) if callable(prefetch) else None
+            self._prefetch = Prefetch(lambda key: _next_question(*key), ahead)
         self._choose: Choosing = _next_question if self._prefetch is None else self._chosen_ahead
 
     @property
