@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import gpytorch
 import pytest
@@ -150,7 +150,7 @@ def stacked_population():
     parts = [population(seed) for seed in range(3)]
     most = max(part.points.shape[-2] for part in parts)
     assert all(part.points.shape[-2] == most for part in parts)
-    names = aw.Data.__dataclass_fields__
+    names = [field.name for field in fields(aw.Data)]
     data = aw.Data(*(torch.stack([getattr(part, name) for part in parts]) for name in names))
     return data.with_share(f64([0.1, 0.35, 0.8]))
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from askwise.errors import Refused
 from askwise.model import Decomposition, decompose
-from askwise.numerics import deviation, ndtr, success_probability
+from askwise.numerics import deviation, ndtr
 from askwise.plots.matrix import matrix
 from askwise.plots.planes import Plane, checked_pair
 from askwise.plots.planes import pairs as sorted_pairs
@@ -63,18 +63,23 @@ def study_slices(study: Study, context: Setting | None = None, participant: str 
 
 
 def _slice(axis: Axes, scene: Scene, plane: Plane) -> None:
+    def rival(x: Float[Tensor, "q d"]) -> Float[Tensor, "q d"] | None:
+        return scene.best.expand_as(x) if scene.compares else None
+
     def moments(x: Float[Tensor, "q d"]) -> tuple[Float[Tensor, " q"], Float[Tensor, " q"]]:
         """Mean and variance of f, or of its lead over the recommended setting, in units of the noise."""
-        return scene.belief.in_noise(x, scene.best.expand_as(x) if scene.compares else None)
+        return scene.belief.in_noise(x, rival(x))
 
     mean, var = plane.values(lambda x: moments(x)[0]), plane.values(lambda x: moments(x)[1])
     reach = BAND * deviation(var)
     if scene.compares:
         axis.axhline(0.5, color=GREY, lw=1, ls=(0, (4, 3)), zorder=1.5)
     ends = ndtr(mean - reach), ndtr(mean + reach)
-    plane.curve(axis, success_probability(mean, var), ends, "95% credible band", "expected")
+    chance = plane.values(lambda x: scene.belief.success_probability(x, rival(x)))
+    plane.curve(axis, chance, ends, "95% credible band", "expected")
     plane.mark_asked(axis, {"good": 1 + _RIM, "bad": -_RIM, "undecided": -2 * _RIM})
-    plane.mark_best(axis, success_probability(*moments(scene.best[None])))
+    there = scene.best[None]
+    plane.mark_best(axis, scene.belief.success_probability(there, rival(there)))
     axis.set(ylim=(-3 * _RIM, 1 + 2 * _RIM), yticks=(0, 0.25, 0.5, 0.75, 1))
     axis.yaxis.set_major_formatter(PercentFormatter(1))
 
