@@ -6,6 +6,7 @@ Utilities are draws from the prior in two dimensions, one per lane and the same 
 """
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -17,7 +18,6 @@ from gpytorch.kernels import Kernel
 from torch import Tensor
 
 import askwise as aw
-from askwise.model import paths
 from askwise.numerics import generator
 from askwise.search import Search
 
@@ -44,7 +44,7 @@ champion.
 """
 
 
-def utilities(kernel: Kernel) -> tuple[paths.Path, Tensor]:
+def utilities(kernel: Kernel) -> tuple[Callable[[Tensor], Tensor], Tensor]:
     """A utility for each user, and its maximum."""
     source = [generator("batches", user) for user in range(USERS)]
     nothing = aw.Data.binary(torch.empty(USERS, 0, 2), torch.empty(USERS, 0))

@@ -7,7 +7,7 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief, Data, Method, infer
+from askwise.model import Belief, Data, Kernels, Method, infer
 from askwise.numerics import Generators, check_one_a_lane, of_lanes
 from askwise.rules import Rule, check_size
 from askwise.search import Search, coincide
@@ -31,7 +31,7 @@ class Query:
 def next_query(  # noqa: PLR0913
     data: Data,
     rule: Rule,
-    kernel: Kernel,
+    kernel: Kernel | Kernels,
     m: int,
     source: Generators,
     *,

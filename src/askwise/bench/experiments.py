@@ -1,4 +1,4 @@
-"""What an experiment is, and the nine that exist; ``Experiment(...).registered()`` adds another."""
+"""What an experiment is, and the ten that exist; ``Experiment(...).registered()`` adds another."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -122,6 +122,7 @@ _WRITTEN: _Design = ("standardised", "likelihood", "value")
 _RAW: _Design = ("raw", "recovered", "value")
 _RESCALED: _Design = ("rescaled", "recovered", "probability")
 _LEARNED: _Design = ("standardised", "learned", "value")
+_AVERAGED: _Design = ("standardised", "averaged", "value")
 
 # name, title, arms, (replicates, iterations, initial), (units, prior, metric)
 _TABLE: tuple[tuple[str, str, tuple[Arm, ...], tuple[int, int, int], _Design], ...] = (
@@ -133,6 +134,7 @@ _TABLE: tuple[tuple[str, str, tuple[Arm, ...], tuple[int, int, int], _Design], .
     ("beta", "Sensitivity to beta", _BETAS, (30, 100, 2), _WRITTEN),
     ("pbo", "Duels, as the paper says", _DUELS, (40, 80, 5), _WRITTEN),
     ("pbo-as-run", "Duels, as the published table was made", _DUELS, (20, 50, 6), _RAW),
+    ("pbo-averaged", "Duels, with kernels averaged on the way", _DUELS, (40, 80, 5), _AVERAGED),
     ("pbo-learned", "Duels, with kernels learned on the way", _DUELS, (40, 80, 5), _LEARNED),
 )
 _ABOUT = {
@@ -150,6 +152,8 @@ _ABOUT = {
     "pbo": "Functions standardised to mean 0 and variance 1; kernels of maximum likelihood.",
     "pbo-as-run": "Functions in their raw units, in which many duels are certain and others all noise; the "
     "authors' kernels.",
+    "pbo-averaged": "The same as pbo-learned, but rules see the average over eight kernels drawn from their "
+    "posterior, so that the kernel is uncertain, too.",
     "pbo-learned": "The same as pbo, but the kernel is learned from the answers, as in a study, since no "
     "user knows it.",
 }

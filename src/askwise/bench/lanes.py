@@ -17,7 +17,18 @@ from askwise.bench.experiments import Experiment
 from askwise.bench.problems import Hyperparameters, Problem
 from askwise.errors import Refused
 from askwise.loop import Query, next_query
-from askwise.model import Belief, Data, expected_kernel, expected_length, fit, kernel, lanes_by, refit_count
+from askwise.model import (
+    Belief,
+    Data,
+    Kernels,
+    averaged,
+    expected_kernel,
+    expected_length,
+    fit,
+    kernel,
+    lanes_by,
+    refit_count,
+)
 from askwise.numerics import generator
 from askwise.rules import parse
 
@@ -86,7 +97,7 @@ class _Lanes:
         self.d = problems[0].function.dim
         self.lanes_of = {problem: lanes.to(device) for problem, lanes in lanes_by(problems).items()}
         known = [problem.hyperparameters(experiment.prior) for problem in problems]
-        self.prior = _prior_of([each for each in known if each is not None], device)
+        self.prior: Kernel | Kernels | None = _prior_of([each for each in known if each is not None], device)
 
     def run(self) -> Runs:
         """All queries and answers of the runs."""
@@ -141,16 +152,22 @@ class _Lanes:
         rule = self.rule if self.experiment.initial <= number < self.experiment.iterations else self.first
         return next_query(data, rule, prior, self.arm.m, sources, warm=warm, identify=True)
 
-    def _prior(self, data: Data, warm: Belief | None) -> tuple[Kernel, Belief | None]:
+    def _prior(self, data: Data, warm: Belief | None) -> tuple[Kernel | Kernels, Belief | None]:
         """The prior for these answers, and the belief to warm-start from if it has the same prior."""
-        if self.experiment.prior == "learned":
+        if self.experiment.prior in ("learned", "averaged"):
             asked = len(data.signs[0]) // self.arm.pairs
             if refit_count(asked) == asked or self.prior is None:
                 expected = expected_kernel("matern52", [expected_length(self.d)] * self.d)
-                self.prior = fit(data, expected).kernel
+                fitted = fit(data, expected).kernel
+                self.prior = self._averaged(data, fitted) if self.experiment.prior == "averaged" else fitted
                 return self.prior, None
         assert self.prior is not None
         return self.prior, warm
+
+    def _averaged(self, data: Data, fitted: Kernel) -> Kernels:
+        """Kernels to average over, drawn for each lane."""
+        sources = [generator(*run_id.identity, "kernels", data.n) for run_id in self.ids]
+        return averaged(data, fitted, sources)
 
 
 def _prior_of(known: Sequence[Hyperparameters], device: torch.device) -> Kernel | None:

@@ -25,8 +25,9 @@ from askwise.numerics import ndtr, one_thread, sobol
 
 Units = Literal["raw", "rescaled", "standardised"]
 """The function itself; rescaled by the authors (some through a logarithm); to mean 0 and variance 1."""
-Prior = Literal["recovered", "likelihood", "learned"]
-"""The authors' kernels; our maximum-likelihood fits; learned from the answers during the run."""
+Prior = Literal["recovered", "likelihood", "learned", "averaged"]
+"""The authors' kernels; our maximum-likelihood fits; learned from the answers during the run; averaged over
+kernels drawn from their posterior during the run."""
 Metric = Literal["value", "probability"]
 """What a run is scored by: the function at the estimated optimum, or the probability of a yes there."""
 
@@ -96,7 +97,7 @@ class Problem:
 
     def hyperparameters(self, prior: Prior) -> Hyperparameters | None:
         """The prior for this function in these units; None if it is learned."""
-        if prior == "learned":
+        if prior in ("learned", "averaged"):
             return None
         return (recovered if prior == "recovered" else likelihood)(self.function.name, self.units)
 

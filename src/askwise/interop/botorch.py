@@ -182,7 +182,7 @@ class _Draws(SamplePath):
             got, advice = tuple(model.batch_shape), "Take one of them: BeliefModel(belief.select(0))."
             raise Refused("belief to draw from", "have no lanes", got, advice)
         super().__init__()
-        self.sample_shape = sample_shape
+        self.sample_shape, self.like = sample_shape, model.datapoints
         # BoTorch draws from torch's own source of random numbers, and so does this
         source = torch.Generator().manual_seed(int(torch.randint(2**62, ())))
         self.path = paths.draw(model.belief, sample_shape.numel(), source)
@@ -193,7 +193,7 @@ class _Draws(SamplePath):
     def forward(self, X: Float[Tensor, "*b n d"]) -> Float[Tensor, "*c n"]:
         """Values of the draws; the last batches of X, if any, are the points of each draw."""
         lanes = torch.broadcast_shapes(X.shape[:-2], self.sample_shape)
-        x = X.to(self.path.points).expand(*lanes, *X.shape[-2:])
+        x = X.to(self.like).expand(*lanes, *X.shape[-2:])
         others = len(lanes) - len(self.sample_shape)
         first = x.movedim(tuple(range(others)), tuple(range(-2 - others, -2)))  # [*sample, *others, n, d]
         kept = first.shape[len(self.sample_shape) : -1]

@@ -40,10 +40,13 @@ from askwise.model.kernels import kernel as kernel
 from askwise.model.kernels import kernel_home as kernel_home
 from askwise.model.kernels import register_kernel as register_kernel
 from askwise.model.kernels import steepness as steepness
+from askwise.model.mixture import Kernels as Kernels
+from askwise.model.mixture import Mixture as Mixture
 from askwise.model.observer import EXPECTED_SHARE as EXPECTED_SHARE
 from askwise.model.observer import LAPSE as LAPSE
 from askwise.model.observer import Learnable as Learnable
 from askwise.model.observer import Observer as Observer
+from askwise.model.particles import averaged as averaged
 from askwise.model.pending import away_from_pending as away_from_pending
 from askwise.model.predictive import Formula as Formula
 from askwise.model.predictive import Score as Score

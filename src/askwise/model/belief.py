@@ -1,17 +1,18 @@
 """The Gaussian posterior of f, which can be evaluated anywhere in the cube."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
-from askwise.model.data import Data, in_lanes
+from askwise.model.data import Data, Lanes, in_lanes
 from askwise.model.kernels import Covariance
-from askwise.model.predictive import Predictive, noise_variance
-from askwise.numerics import success_probability
+from askwise.model.predictive import Formula, Predictive, noise_variance
+from askwise.numerics import epistemic_variance, ndtr, standardised, success_probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class About:
         """The same utility divided by ``unit``."""
         return About(self.variance * unit.pow(-2), self.coupling * unit[..., None], self.rater)
 
-    def select(self, lanes: Tensor | int) -> "About":
+    def select(self, lanes: Lanes) -> "About":
         """That of some of the lanes."""
         return About(self.variance[lanes], self.coupling[lanes], self.rater)
 
@@ -97,7 +98,7 @@ class Belief:
     ) -> "Belief":
         return replace(cls(prior, data, *tensors), about=about)  # type: ignore[arg-type]
 
-    def select(self, lanes: Tensor | int) -> "Belief":
+    def select(self, lanes: Lanes) -> "Belief":
         """The belief of some of the lanes, or of one without its lane dimension."""
         tensors = [tensor[lanes] for tensor in self._tensors()]
         about = None if self.about is None else self.about.select(lanes)
@@ -209,7 +210,39 @@ class Belief:
         self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"] | None = None
     ) -> Float[Tensor, "*e q"]:
         """Probability of a yes at ``x``, or that ``x`` wins against ``other``."""
-        return success_probability(*self.in_noise(x, other))
+        return self.averaged(success_probability, x, other)
+
+    def probability_of_better(
+        self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"]
+    ) -> Float[Tensor, "*e q"]:
+        """Probability that f is higher at ``x`` than at ``other``, whatever the noise of answers."""
+        return self.averaged(lambda mean, var: ndtr(mean / var.clamp_min(1e-300).sqrt()), x, other)
+
+    def averaged(
+        self, formula: Formula, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"] | None = None
+    ) -> Float[Tensor, "*e q"]:
+        """An expectation over f, or over its difference to ``other``, as a formula of mean and variance.
+
+        Both are in units of the noise of an answer.  Of several kernels, it is averaged over them.
+        """
+        return formula(*self.in_noise(x, other))
+
+    def quantile(
+        self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"] | None = None
+    ) -> Float[Tensor, "*e q"]:
+        """Normal quantile of :meth:`success_probability`."""
+        return standardised(*self.in_noise(x, other))
+
+    def expectation(
+        self, formula: Callable[[Tensor, Tensor], Tensor], x: Float[Tensor, "*b q d"]
+    ) -> Float[Tensor, "*c"]:
+        """An expectation over f at the points of ``x``, as a formula of their mean and covariance."""
+        return formula(*self.joint(x))
+
+    def duels(self, x: Float[Tensor, "*b q d"]) -> tuple[Float[Tensor, "*c q q"], Float[Tensor, "*c q q"]]:
+        """Variance of the difference of f, and epistemic variance of the outcome, of all pairs of points."""
+        var, *upper = pair_moments(*self.joint(x))
+        return var, symmetric(epistemic_variance(*upper), x.shape[-2])
 
     def in_noise(
         self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"] | None = None
@@ -235,3 +268,22 @@ class Belief:
 
     def _extra(self, x: Tensor) -> int:
         return max(0, x.ndim - self.data.points.ndim)
+
+
+def pair_moments(
+    mean: Float[Tensor, "*b q"], cov: Float[Tensor, "*b q q"]
+) -> tuple[Float[Tensor, "*b q q"], Float[Tensor, "*b u"], Float[Tensor, "*b u"]]:
+    """Variance of the difference of all pairs of points; mean and variance of those above the diagonal."""
+    alone, q = cov.diagonal(dim1=-2, dim2=-1), mean.shape[-1]
+    var = (alone[..., :, None] + alone[..., None, :] - cov - cov.mT).clamp_min(0)
+    one, other = torch.triu_indices(q, q, 1, device=mean.device)
+    apart = mean.index_select(-1, one) - mean.index_select(-1, other)
+    return var, apart, var.flatten(-2).index_select(-1, one * q + other)
+
+
+def symmetric(upper: Float[Tensor, "*b u"], q: int) -> Float[Tensor, "*b q q"]:
+    """The matrix that is zero on the diagonal and has these values above it: half the work of all pairs."""
+    one, other = torch.triu_indices(q, q, 1, device=upper.device)
+    index = torch.zeros(q, q, dtype=torch.long, device=upper.device)
+    index[one, other] = index[other, one] = torch.arange(1, len(one) + 1, device=upper.device)
+    return pad(upper, (1, 0)).index_select(-1, index.flatten()).unflatten(-1, (q, q))

@@ -19,6 +19,7 @@ from askwise.model.belief import Belief
 from askwise.model.data import Data
 from askwise.model.ep import ep
 from askwise.model.likelihood import Likelihood
+from askwise.model.mixture import Mixture
 from askwise.model.sites import InferenceProblem
 from askwise.numerics import cholesky
 
@@ -30,6 +31,9 @@ def given_answers(belief: Belief, answers: Data) -> Belief:
 
     The lanes of the belief broadcast to those of the answers, which may have several dimensions.
     """
+    if isinstance(belief, Mixture):
+        expected, advice = "have one kernel", "Infer it with one, or from all the data."
+        raise Refused("belief to condition", expected, f"{len(belief.weights)}", advice)
     if belief.about is not None or belief.slopes is not None or belief.data.share.any():
         expected, advice = "be about one taste, with the same noise everywhere", "Infer it from all the data."
         raise Refused("belief to condition", expected, "people or noise that differ", advice)

@@ -36,6 +36,8 @@ from askwise.errors import Refused, WrongType
 
 Threshold = Literal["best", "all"]
 """What the margin separates: the best of a group from the others, or every compared pair (before 0.2)."""
+Lanes = Tensor | int | tuple[Tensor | int | slice, ...]
+"""Which lanes to select, as an index of tensors; a tuple where there are several dimensions of lanes."""
 _Groups = Tensor | list[list[list[float]]]
 _NO_POINT = -1
 _MEMBER_NOISE = 0.5  # variance per member, so that a comparison of two has variance one
@@ -348,7 +350,7 @@ class Data:
         """The data with a lane dimension, added if there is none."""
         return self if self.lanes else self.select(None)
 
-    def select(self, lanes: Tensor | int | None) -> "Data":
+    def select(self, lanes: Lanes | None) -> "Data":
         """Some of the lanes, or one without its lane dimension."""
         return Data(*(part[lanes] for part in self._parts()))
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from askwise.model.belief import Belief
 from askwise.model.data import Data
 from askwise.model.likelihood import Likelihood
-from askwise.model.sites import InferenceProblem, initial_sites, logdet, scaled_change, site_scale
+from askwise.model.sites import InferenceProblem, Sites, initial_sites, logdet, scaled_change, site_scale
 from askwise.model.undecided import Undecided
 
 _MIN_DAMPING = 0.02
@@ -26,7 +26,7 @@ _MAX_FAILURES = 3  # of the acceleration in a lane, before it is switched off
 
 
 def ep(
-    problem: InferenceProblem, warm: Belief | None = None, tolerance: float = 1e-8, max_sweeps: int = 1000
+    problem: InferenceProblem, warm: Sites | None = None, tolerance: float = 1e-8, max_sweeps: int = 1000
 ) -> Belief:
     """Posterior of f by expectation propagation, with evidence differentiable in the kernel.
 
@@ -49,7 +49,7 @@ def ep(
 
 
 def _fixed_point(
-    problem: InferenceProblem, warm: Belief | None, tolerance: float, max_sweeps: int
+    problem: InferenceProblem, warm: Sites | None, tolerance: float, max_sweeps: int
 ) -> tuple[Tensor, ...]:
     """Sites, evidence and convergence of each lane; a sweep updates those that have not converged."""
     tau, nu = initial_sites(problem.data, warm)

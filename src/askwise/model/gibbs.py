@@ -23,6 +23,7 @@ from askwise.errors import Refused
 from askwise.model.belief import Belief
 from askwise.model.data import Data
 from askwise.model.likelihood import Likelihood
+from askwise.model.mixture import Mixture
 from askwise.model.sites import InferenceProblem
 from askwise.numerics import Generators, cholesky, generator, log_ndtr, ndtr, rand, root
 
@@ -69,8 +70,10 @@ def hallucinated(belief: Belief, generators: Generators, sweeps: int = 20, tries
     """The belief given one posterior draw of the latent responses, as if they had been observed.
 
     The draw is picked among ``tries`` sequential ones by their weight, and then improved by ``sweeps`` of
-    Gibbs sampling.
+    Gibbs sampling.  Of several kernels, one is drawn first.
     """
+    if isinstance(belief, Mixture):
+        belief = belief.of_drawn_kernel(generators)
     problem = InferenceProblem.of(belief.data, belief.shared_prior)
     with torch.no_grad():
         latent = _Latent.of(problem)

@@ -1,5 +1,7 @@
 """Inference of f by the chosen method, in chunks of lanes."""
 
+import functools
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import torch
@@ -10,9 +12,10 @@ from askwise.model.belief import Belief
 from askwise.model.data import Data
 from askwise.model.ep import ep
 from askwise.model.gibbs import gibbs
-from askwise.model.kernels import covariance
+from askwise.model.kernels import Stationary, covariance
 from askwise.model.laplace import laplace
-from askwise.model.sites import InferenceProblem
+from askwise.model.mixture import Kernels, Mixture
+from askwise.model.sites import InferenceProblem, Sites, Start
 from askwise.numerics import Generators
 
 Method = Literal["ep", "laplace", "gibbs"]
@@ -21,7 +24,7 @@ _CHUNK_ENTRIES = 2**19  # matrix entries of the lanes that run together
 
 def infer(
     data: Data,
-    kernel: Kernel,
+    kernel: Kernel | Kernels,
     method: Method = "ep",
     *,
     warm: Belief | None = None,
@@ -34,7 +37,8 @@ def infer(
     ``method``: ``"ep"``, the most accurate of the fast ones; ``"laplace"``, for comparison; ``"gibbs"``,
     exact up to Monte Carlo noise and hundreds of times slower, which draws from ``generators``.
     ``warm``: an earlier belief about the first of these answers, to start from.  ``tolerance`` and
-    ``max_sweeps``: stopping criteria; by default those of the method.
+    ``max_sweeps``: stopping criteria; by default those of the method.  Given several kernels the posterior
+    is their mixture.
 
     >>> import askwise as aw
     >>> belief = aw.infer(aw.Data.binary([[0.2], [0.8]], [0, 1]), aw.kernel("se", 0.3))
@@ -46,16 +50,48 @@ def infer(
         raise Refused("method", f"be one of {known}", repr(method), "Choose one of them.")
     options: dict[str, Any] = {"tolerance": tolerance, "max_sweeps": max_sweeps}
     options = {name: value for name, value in options.items() if value is not None}
+    if method == "gibbs" and isinstance(kernel, Kernels):
+        raise Refused("method", "be 'ep' or 'laplace' for several kernels", "'gibbs'", "Choose one of these.")
     if method == "gibbs":
         return gibbs(data, kernel, generators=generators, **options)
-    approximation = ep if method == "ep" else laplace
+    approximation = functools.partial(ep if method == "ep" else laplace, **options)
+    if isinstance(kernel, Kernels):
+        return _mixture(data, kernel, approximation, warm)
+    return _in_chunks(data, kernel, approximation, warm)
+
+
+def _in_chunks(
+    data: Data, kernel: Kernel | Stationary, approximation: Callable[..., Belief], warm: Sites | None
+) -> Belief:
+    """The posterior, on a CPU in chunks of lanes."""
     chunk = _CHUNK_ENTRIES // max(1, data.n**2 + data.points.shape[-2] ** 2)
     chunks = torch.arange(data.lanes.numel(), device=data.points.device).split(max(1, chunk))
-    trained = any(part.requires_grad for part in kernel.parameters())
+    trained = isinstance(kernel, Kernel) and any(part.requires_grad for part in kernel.parameters())
     if len(chunks) == 1 or not data.lanes or data.points.is_cuda or trained:
-        return approximation(InferenceProblem.of(data, kernel), warm, **options)
+        return approximation(InferenceProblem.of(data, kernel), warm)
     parts = []
     for lanes in chunks:  # lanes that fit the CPU cache together run faster by a half
-        problem = InferenceProblem.of(data.select(lanes), kernel[lanes] if kernel.batch_shape else kernel)
-        parts.append(approximation(problem, None if warm is None else warm.select(lanes), **options))
-    return Belief.joined(covariance(kernel).detached(), data, parts)
+        own = kernel.select(lanes) if isinstance(kernel, Stationary) else kernel
+        if isinstance(own, Kernel) and own.batch_shape:
+            own = own[lanes]
+        known = None if warm is None else Start(warm.tau[lanes], warm.nu[lanes])
+        parts.append(approximation(InferenceProblem.of(data.select(lanes), own), known))
+    prior = kernel if isinstance(kernel, Stationary) else covariance(kernel)
+    return Belief.joined(prior.detached(), data, parts)
+
+
+def _mixture(
+    data: Data, kernels: Kernels, approximation: Callable[..., Belief], warm: Belief | None
+) -> Mixture:
+    """The posterior given each of the kernels, weighted by how well it foretold the answers since."""
+    if kernels.lanes != data.lanes:
+        expected = f"have the lanes of the data, {tuple(data.lanes)}"
+        raise Refused("kernels", expected, tuple(kernels.lanes), "Learn them from the same lanes.")
+    lanes = kernels.prior.lanes
+    known: Sites = warm.parts if isinstance(warm, Mixture) and warm.weights.shape == lanes else kernels
+    known = Start(known.tau.flatten(0, -2), known.nu.flatten(0, -2))
+    flat = kernels.prior.flattened()
+    parts = _in_chunks(data.in_lanes(lanes), flat, approximation, known).unflattened(lanes, kernels.prior)
+    if data.share.any():
+        parts = parts.of_rater(None)
+    return Mixture.of(parts, (parts.log_evidence - kernels.log_evidence).softmax(0))

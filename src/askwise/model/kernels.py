@@ -21,11 +21,13 @@ from torch import Tensor
 
 from askwise import plugins
 from askwise.errors import NotFound, Refused
+from askwise.model.data import Lanes
 from askwise.numerics import Generators, last, randn
 
 SMOOTHNESS: dict[str, float] = {"se": math.inf, "matern32": 1.5, "matern52": 2.5}
 """The built-in families: the squared exponential and two Matern kernels, by their parameter nu."""
 _NAME = {nu: name for name, nu in SMOOTHNESS.items()}
+_AVERAGED = "averaged"  # in studies, many kernels instead of one
 _REGISTERED: dict[str, Callable[..., Kernel]] = {}
 
 
@@ -37,7 +39,7 @@ def register_kernel(name: str) -> Callable[[Callable[..., Kernel]], Callable[...
     """
 
     def register(build: Callable[..., Kernel]) -> Callable[..., Kernel]:
-        if name in SMOOTHNESS or name in _REGISTERED:
+        if name in SMOOTHNESS or name in _REGISTERED or name == _AVERAGED:
             raise Refused("kernel", "have a name of its own", f"{name!r} twice", "Rename one.")
         _REGISTERED[name] = build
         return build
@@ -125,7 +127,7 @@ class _GPyTorchCovariance:
         scaled.outputscale = factor
         return _GPyTorchCovariance(scaled.requires_grad_(False))
 
-    def select(self, lanes: Tensor | int) -> "_GPyTorchCovariance":
+    def select(self, lanes: Lanes) -> "_GPyTorchCovariance":
         return _GPyTorchCovariance(self.kernel[lanes]) if self.kernel.batch_shape else self
 
 
@@ -148,7 +150,7 @@ class Stationary:
         """Shape of the lanes of the parameters: empty if all lanes share them."""
         return self.outputscale.shape
 
-    def select(self, lanes: Tensor | int) -> "Stationary":
+    def select(self, lanes: Lanes) -> "Stationary":
         """The covariance of some of the lanes; itself if all lanes share the parameters."""
         if not self.lanes:
             return self
@@ -174,6 +176,10 @@ class Stationary:
     def detached(self) -> "Stationary":
         """A copy without gradients in its parameters."""
         return Stationary(self.name, self.lengthscale.detach().clone(), self.outputscale.detach().clone())
+
+    def flattened(self) -> "Stationary":
+        """The same with its lanes counted in one dimension."""
+        return Stationary(self.name, self.lengthscale.flatten(0, -2), self.outputscale.flatten())
 
     def scaled(self, factor: Float[Tensor, "*lane"]) -> "Stationary":
         """The same correlation with this multiple of the variance."""
@@ -277,6 +283,15 @@ def distance(x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"]) -> Float[Te
         apart = x[..., :, None, k] - y[..., None, :, k]
         square.addcmul_(apart, apart)
     return square.sqrt_()
+
+
+def distances_by_kernel(
+    x: Float[Tensor, "*lane q d"], y: Float[Tensor, "*lane p d"], lengths: Float[Tensor, "k *lane d"]
+) -> Float[Tensor, "k *lane q p"]:
+    """Distances between all points in the lengthscales of each kernel, from squares that all share."""
+    squares = (x.mT[..., :, None] - y.mT[..., None, :]).square_()
+    found = lengths.pow(-2).movedim(0, -2) @ squares.flatten(-2)
+    return found.sqrt_().unflatten(-1, squares.shape[-2:]).movedim(-3, 0)
 
 
 def grad_in_first(x: Tensor, y: Tensor, pull: Float[Tensor, "*c q p"]) -> Float[Tensor, "*c q d"]:

@@ -11,14 +11,14 @@ from torch import Tensor
 
 from askwise.errors import Refused
 from askwise.model.belief import Belief
-from askwise.model.sites import InferenceProblem, initial_sites, logdet, scaled_change, site_scale
+from askwise.model.sites import InferenceProblem, Sites, initial_sites, logdet, scaled_change, site_scale
 from askwise.numerics import log_ndtr, truncated_moments
 
 _MAX_HALVINGS = 30
 
 
 def laplace(
-    problem: InferenceProblem, warm: Belief | None = None, tolerance: float = 1e-8, max_sweeps: int = 1000
+    problem: InferenceProblem, warm: Sites | None = None, tolerance: float = 1e-8, max_sweeps: int = 1000
 ) -> Belief:
     """Posterior of f by Laplace's approximation; arguments as for :func:`askwise.model.ep.ep`.
 

@@ -18,9 +18,10 @@ from torch.nn.functional import pad
 
 from askwise.errors import Refused
 from askwise.model.belief import Belief
-from askwise.model.features import features
+from askwise.model.features import features, lane_groups
 from askwise.model.features.base import Features, ValueAndGradient
 from askwise.model.kernels import Covariance, Stationary
+from askwise.model.mixture import Mixture
 from askwise.model.predictive import Predictive, Score
 from askwise.numerics import Generators, check_one_a_lane, cholesky, generator, randn, root
 
@@ -72,6 +73,38 @@ class Path:
         return update, self.features.as_function(self.weights)
 
 
+@dataclass(frozen=True)
+class PathOfEach:
+    """Draws of f that have different kernels; to be called like :class:`Path`."""
+
+    count: int
+    lanes: torch.Size
+    groups: tuple[tuple[Tensor, Path], ...]
+    """Which of the draws [count * lane], and a path that has these as its lanes."""
+
+    def __call__(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
+        """Values of all draws at ``x``."""
+        shared = _shared_points(x)
+        found = x.new_empty(self.count * self.lanes.numel(), x.shape[-2])
+        for index, path in self.groups:
+            found[index] = path(self._flat(x)[index] if shared is None else shared)[0]
+        return found.unflatten(0, (self.count, *self.lanes))
+
+    def with_gradient(
+        self, x: Float[Tensor, "count *lane q d"]
+    ) -> tuple[Float[Tensor, "count *lane q"], Float[Tensor, "count *lane q d"]]:
+        """Values and gradients of the draws, each at its own points."""
+        flat = self._flat(x)
+        value, grad = x.new_empty(flat.shape[:-1]), torch.empty_like(flat)
+        for index, path in self.groups:
+            one, by_x = path.with_gradient(flat[index][None])
+            value[index], grad[index] = one[0], by_x[0]
+        return value.view(x.shape[:-1]), grad.view(x.shape)
+
+    def _flat(self, x: Tensor) -> Tensor:
+        return x.expand(self.count, *self.lanes, *x.shape[-2:]).flatten(0, -3)
+
+
 def _shared_points(x: Tensor) -> Float[Tensor, "q d"] | None:
     """The points, if they are the same for all draws and lanes (expanded, not copied)."""
     batches = zip(x.shape[:-2], x.stride(), strict=False)
@@ -86,10 +119,38 @@ def draw(
     generators: Generators,
     method: Literal["decoupled", "weight_space"] = "decoupled",
     basis: Features | None = None,
-) -> Path:
-    """Draw ``count`` functions for each lane; ``basis``: features of this prior, if known."""
+) -> Path | PathOfEach:
+    """Draw ``count`` functions for each lane; ``basis``: features of this prior, if known.
+
+    Of several kernels, one is drawn for each function by its weight.
+    """
     if method not in ("decoupled", "weight_space"):
         raise Refused("method", "be 'decoupled' or 'weight_space'", repr(method), "Choose one of the two.")
+    if isinstance(belief, Mixture):
+        return _of_mixture(belief, count, generators, method)
+    return _of_one_kernel(belief, count, generators, method, basis)
+
+
+def _of_mixture(
+    belief: Mixture, count: int, generators: Generators, method: Literal["decoupled", "weight_space"]
+) -> PathOfEach:
+    """Draws of f, each under a kernel of its own."""
+    drawn, lanes = belief.drawn_kernels(count, generators), belief.data.lanes
+    each, found = [generators] if isinstance(generators, torch.Generator) else generators, []
+    for some in lane_groups(drawn.prior, drawn.data.points.shape[-1]):
+        sources = [each[draw % len(each)] for draw in some.tolist()]  # a draw needs what its kernel needs
+        found.append((some, _of_one_kernel(drawn.select(some), 1, sources, method)))
+    return PathOfEach(count, lanes, tuple(found))
+
+
+def _of_one_kernel(
+    belief: Belief,
+    count: int,
+    generators: Generators,
+    method: Literal["decoupled", "weight_space"],
+    basis: Features | None = None,
+) -> Path:
+    """Draws of f in lanes with one kernel each."""
     data = belief.data
     with torch.no_grad():
         if basis is None:  # all lanes have the same frequencies, so that those with one kernel share features
@@ -122,11 +183,25 @@ def draw_at(
     x: Float[Tensor, "q d"], belief: Belief, count: int, generators: Generators
 ) -> Float[Tensor, "count *lane q"]:
     """Values of ``count`` draws at some points, under any kernel: jointly where it has no features."""
+    if isinstance(belief, Mixture) and not belief.data.lanes:
+        return _of_mixture_at(x, belief, count, generators)
     if isinstance(belief.prior, Stationary):
         return draw(belief, count, generators)(x)
     mean, cov = belief.joint(x)
     normals = randn(generators, belief.data.lanes, len(x), count, like=mean)
     return mean + (root(cov) @ normals).movedim(-1, 0)
+
+
+def _of_mixture_at(
+    x: Float[Tensor, "q d"], belief: Mixture, count: int, generators: Generators
+) -> Float[Tensor, "count q"]:
+    """Values of draws under several kernels, those under the same one together."""
+    chosen = belief.drawn_indices(count, generators)
+    found = x.new_empty(count, len(x))
+    for kernel in chosen.unique().tolist():
+        draws = (chosen == kernel).nonzero()[:, 0]
+        found[draws] = _of_one_kernel(belief.parts.select(kernel), len(draws), generators, "decoupled")(x)
+    return found
 
 
 def _prior_weights(basis: Features, count: int, generators: Generators, belief: Belief) -> Tensor:

@@ -11,6 +11,7 @@ from askwise.errors import Refused
 from askwise.model.belief import Belief
 from askwise.model.data import Data
 from askwise.model.likelihood import Likelihood
+from askwise.model.mixture import Mixture
 from askwise.model.sites import InferenceProblem, initial_sites
 
 
@@ -23,8 +24,12 @@ def given_pending(belief: Belief, pending: Data, weight: float | int = 1.0) -> B
     .. math:: \tau = w \sum_y p(y) \, \tau_y(m, v), \qquad \nu = \tau m
 
     over the outcomes y: yes and no, a win and a loss, and a tie where the margin allows one.  Outcomes in
-    ``pending`` are ignored.  For beliefs with sites, that is, by EP or Laplace's approximation.
+    ``pending`` are ignored.  For beliefs with sites, that is, by EP or Laplace's approximation.  Several
+    kernels stay as likely as they are.
     """
+    if isinstance(belief, Mixture):
+        rows = pending.in_lanes(belief.weights.shape)
+        return belief.each(lambda parts: given_pending(parts, rows, weight))
     if not (math.isfinite(weight) and weight >= 0):
         raise Refused("weight", "be finite and not negative", weight, "Leave it out.")
     if belief.data.n > 0 and not belief.tau.any():

@@ -7,8 +7,9 @@ which is singular when points repeat.
 """
 
 import functools
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from gpytorch.kernels import Kernel
@@ -126,16 +127,35 @@ class _Evidence(torch.autograd.Function):
         return grad[..., None, None] * by_K, grad, None, None, None
 
 
-def initial_sites(data: Data, warm: Belief | None) -> tuple[Tensor, Tensor]:
+class Sites(Protocol):
+    """What has the sites of some rows: a belief, or kernels that were learned from them."""
+
+    @property
+    def tau(self) -> Tensor:
+        """Precisions, [*lane, n]."""
+
+    @property
+    def nu(self) -> Tensor:
+        """Precisions times means, [*lane, n]."""
+
+
+class Start(NamedTuple):
+    """Sites to start inference from."""
+
+    tau: Tensor
+    nu: Tensor
+
+
+def initial_sites(data: Data, warm: Sites | None) -> tuple[Tensor, Tensor]:
     """Sites to start from: those of an earlier belief for its rows, zero for new ones."""
     tau, nu = torch.zeros_like(data.signs), torch.zeros_like(data.signs)
     if warm is not None:
-        known = warm.data.n
-        if known > data.n or warm.data.lanes.numel() != data.lanes.numel():
+        *lanes, known = warm.tau.shape
+        if known > data.n or math.prod(lanes) != data.lanes.numel():
             expected = f"be a belief about the first of these {data.n} answers in the same lanes"
-            got = f"one about {known} in lanes {tuple(warm.data.lanes)}"
-            raise Refused("warm", expected, got, "Leave it out.")
-        tau[..., :known], nu[..., :known] = warm.tau, warm.nu
+            raise Refused("warm", expected, f"one about {known} in lanes {tuple(lanes)}", "Leave it out.")
+        shape = *tau.shape[:-1], known
+        tau[..., :known], nu[..., :known] = warm.tau.reshape(shape), warm.nu.reshape(shape)
     return tau, nu
 
 

@@ -16,6 +16,17 @@ from askwise.numerics.improvement import log_rate_improvement as log_rate_improv
 from askwise.numerics.linalg import cholesky as cholesky
 from askwise.numerics.linalg import root as root
 from askwise.numerics.linalg import thin_root as thin_root
+from askwise.numerics.mixtures import Mixed as Mixed
+from askwise.numerics.mixtures import by_moments as by_moments
+from askwise.numerics.mixtures import kernel_information as kernel_information
+from askwise.numerics.mixtures import mixed_deviation as mixed_deviation
+from askwise.numerics.mixtures import mixed_entropy as mixed_entropy
+from askwise.numerics.mixtures import mixed_expectation as mixed_expectation
+from askwise.numerics.mixtures import mixed_information as mixed_information
+from askwise.numerics.mixtures import mixed_log_variance as mixed_log_variance
+from askwise.numerics.mixtures import mixed_logit as mixed_logit
+from askwise.numerics.mixtures import mixed_moments as mixed_moments
+from askwise.numerics.mixtures import mixed_rate as mixed_rate
 from askwise.numerics.normal import binary_entropy as binary_entropy
 from askwise.numerics.normal import deviation as deviation
 from askwise.numerics.normal import gauss_legendre as gauss_legendre

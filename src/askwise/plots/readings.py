@@ -4,7 +4,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from askwise.model import Decomposition, decompose
-from askwise.numerics import deviation, ndtr, success_probability
+from askwise.numerics import deviation, ndtr
 from askwise.plots.planes import Plane
 from askwise.plots.scene import Scene
 from askwise.plots.style import BAND
@@ -16,12 +16,14 @@ def chances(plane: Plane) -> tuple[Float[Tensor, "*grid"], Float[Tensor, "*grid"
     mean = plane.values(lambda x: _moments(scene, x)[0])
     var = plane.values(lambda x: _moments(scene, x)[1])
     reach = BAND * deviation(var)
-    return success_probability(mean, var), ndtr(mean - reach), ndtr(mean + reach)
+    chance = plane.values(lambda x: scene.belief.success_probability(x, _rival(scene, x)))
+    return chance, ndtr(mean - reach), ndtr(mean + reach)
 
 
 def chance_of_best(scene: Scene) -> float:
     """The same of the recommended setting itself."""
-    return float(success_probability(*_moments(scene, scene.best[None])))
+    there = scene.best[None]
+    return float(scene.belief.success_probability(there, _rival(scene, there)))
 
 
 def heights(plane: Plane) -> tuple[Float[Tensor, "*grid"], Float[Tensor, "*grid"]]:
@@ -42,9 +44,14 @@ def uncertainties(plane: Plane) -> tuple[Float[Tensor, "*grid"], Float[Tensor, "
 
 def uncertainty(scene: Scene, x: Float[Tensor, "q d"]) -> Decomposition:
     """Both parts at points."""
-    return decompose(scene.belief, x, scene.best.expand_as(x) if scene.compares else None)
+    return decompose(scene.belief, x, _rival(scene, x))
 
 
 def _moments(scene: Scene, x: Float[Tensor, "q d"]) -> tuple[Float[Tensor, " q"], Float[Tensor, " q"]]:
     """Mean and variance of f, or of its lead over the recommended setting, in units of the noise."""
-    return scene.belief.in_noise(x, scene.best.expand_as(x) if scene.compares else None)
+    return scene.belief.in_noise(x, _rival(scene, x))
+
+
+def _rival(scene: Scene, x: Float[Tensor, "q d"]) -> Float[Tensor, "q d"] | None:
+    """The recommended setting, where settings are compared."""
+    return scene.best.expand_as(x) if scene.compares else None

@@ -17,6 +17,7 @@ from askwise import plugins
 from askwise.errors import NotFound, Refused, WrongType
 from askwise.model import Belief as Belief
 from askwise.model import Formula, lane_groups, paths
+from askwise.numerics import Mixed
 from askwise.rules.asks import Asks as Asks
 from askwise.search import Search as Search
 from askwise.search import coincide
@@ -115,10 +116,20 @@ def parse(text: str) -> Rule:
 
 
 def challenge(
-    first: Float[Tensor, "*lane 1 d"], belief: Belief, search: Search, formula: Formula, *, log: bool = False
+    first: Float[Tensor, "*lane 1 d"],
+    belief: Belief,
+    search: Search,
+    formula: Formula,
+    *,
+    log: bool = False,
+    mixed: Mixed | None = None,
 ) -> Float[Tensor, "*lane 2 d"]:
-    """``first`` and the point x of highest score, or (``log``) log score, of f(x) - f(first)."""
-    return torch.cat([first, search.argmax(belief.predictive.against(first).score(formula, log=log))], -2)
+    """``first`` and the point x of highest score, or (``log``) log score, of f(x) - f(first).
+
+    ``mixed``: the score of several kernels, if it is not the formula at the moments of their mixture.
+    """
+    score = belief.predictive.against(first).score(formula, log=log, mixed=mixed)
+    return torch.cat([first, search.argmax(score)], -2)
 
 
 def sampled_maxima(

@@ -1,6 +1,8 @@
 """Expected improvement of the success rate."""
 
-from askwise.numerics import log_rate_improvement, standardised
+from torch import Tensor
+
+from askwise.numerics import log_rate_improvement, mixed_expectation
 from askwise.rules.base import Asks, Belief, Points, Rule, Search
 
 
@@ -23,6 +25,10 @@ class BinaryExpectedImprovement(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The point of highest expected improvement."""
-        bar = standardised(*belief.in_noise(search.likeliest(belief))).detach()
-        score = belief.predictive.score(lambda mean, var: self.log_score(mean, var, bar), log=True)
-        return search.argmax(score)
+        bar = belief.quantile(search.likeliest(belief)).detach()
+
+        def formula(mean: Tensor, var: Tensor) -> Tensor:
+            return self.log_score(mean, var, bar)
+
+        mixed = mixed_expectation(formula)
+        return search.argmax(belief.predictive.score(formula, log=True, mixed=mixed))

@@ -1,6 +1,6 @@
 """Expected improvement over the best queried point, whose value is uncertain too."""
 
-from askwise.numerics import log_expected_improvement
+from askwise.numerics import log_expected_improvement, mixed_expectation
 from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge, incumbent
 
 
@@ -23,4 +23,5 @@ class BivariateExpectedImprovement(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The best queried point and its challenger."""
-        return challenge(incumbent(belief, search), belief, search, self.log_score, log=True)
+        mixed = mixed_expectation(self.log_score)
+        return challenge(incumbent(belief, search), belief, search, self.log_score, log=True, mixed=mixed)

@@ -1,6 +1,6 @@
 """The maximum of a draw against the point whose duel with it is most uncertain."""
 
-from askwise.numerics import log_epistemic_variance
+from askwise.numerics import log_epistemic_variance, mixed_log_variance
 from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge, sampled_maxima
 
 
@@ -23,4 +23,5 @@ class DuelThompson(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The maximum of a draw and its challenger."""
-        return challenge(sampled_maxima(belief, 1, search), belief, search, self.log_score, log=True)
+        first = sampled_maxima(belief, 1, search)
+        return challenge(first, belief, search, self.log_score, log=True, mixed=mixed_log_variance)

@@ -1,8 +1,9 @@
 """Expected improvement over the best posterior mean of the queried points."""
 
 import torch
+from torch import Tensor
 
-from askwise.numerics import log_expected_improvement
+from askwise.numerics import log_expected_improvement, mixed_expectation
 from askwise.rules.base import Asks, Belief, Points, Rule, Search, incumbent
 
 
@@ -28,7 +29,10 @@ class ExpectedImprovement(Rule):
         """The best queried point and its challenger."""
         best = incumbent(belief, search)
         bar = belief.mean(best)
-        score = belief.predictive.of_utility.score(
-            lambda mean, var: self.log_score(mean - bar, var), log=True
-        )
+
+        def formula(mean: Tensor, var: Tensor) -> Tensor:
+            return self.log_score(mean - bar, var)
+
+        mixed = mixed_expectation(formula)
+        score = belief.predictive.of_utility.score(formula, log=True, mixed=mixed)
         return torch.cat([best, search.argmax(score)], -2)

@@ -5,7 +5,13 @@ from typing import Literal
 
 from torch import Tensor
 
-from askwise.numerics import houlsby_information, log_ndtr, standardised
+from askwise.numerics import (
+    houlsby_information,
+    kernel_information,
+    log_ndtr,
+    mixed_expectation,
+    standardised,
+)
 from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge
 
 
@@ -32,9 +38,16 @@ class ExpectedImprovementInformationGain(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The champion and its challenger."""
-        return challenge(search.champion(belief), belief, search, self.score)
+        return challenge(search.champion(belief), belief, search, self.score, mixed=self.mixed)
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:
         """The score, from mean and variance of the difference."""
         log_probability = log_ndtr(standardised(mean, var))
         return self.k * log_probability + self.sign * houlsby_information(mean, var)
+
+    def mixed(self, mean: Tensor, var: Tensor, weights: Tensor) -> Tensor:
+        """The score of several kernels, with the information about which of them is right."""
+        within = (weights * houlsby_information(mean, var)).sum(0)
+        information = within + kernel_information(mean, var, weights)
+        log_rate = mixed_expectation(lambda mean, var: log_ndtr(standardised(mean, var)))
+        return self.k * log_rate(mean, var, weights) + self.sign * information

@@ -3,7 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.numerics import expected_best, log_expected_improvement
+from askwise.numerics import expected_best, log_expected_improvement, mixed_expectation
 from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge
 
 
@@ -25,13 +25,17 @@ class ExpectedUtilityOfBestOption(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The two points, the one of higher mean first."""
-        pair = challenge(search.champion(belief), belief, search, log_expected_improvement, log=True)
+        champion, mixed = search.champion(belief), mixed_expectation(log_expected_improvement)
+        pair = challenge(champion, belief, search, log_expected_improvement, log=True, mixed=mixed)
         found = search.argmax(lambda x: self.score(belief, x), q=2, extra=pair[None])
         order = belief.mean(found).argsort(dim=-1, descending=True)
         return found.gather(-2, order[..., None].expand_as(found))
 
     def score(self, belief: Belief, x: Float[Tensor, "*b 2 d"]) -> Float[Tensor, "*b"]:
         """Expected utility of the better of each pair."""
-        mean, cov = belief.joint(x)
-        var = cov[..., 0, 0] + cov[..., 1, 1] - 2 * cov[..., 0, 1]
-        return expected_best(mean[..., 0], mean[..., 1], var)
+
+        def better(mean: Tensor, cov: Tensor) -> Tensor:
+            var = cov[..., 0, 0] + cov[..., 1, 1] - 2 * cov[..., 0, 1]
+            return expected_best(mean[..., 0], mean[..., 1], var)
+
+        return belief.expectation(better, x)

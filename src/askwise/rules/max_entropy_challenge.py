@@ -2,8 +2,10 @@
 
 from torch import Tensor
 
-from askwise.numerics import mutual_information
+from askwise.numerics import mixed_information, mutual_information
 from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge
+
+_TINY = 1e-300
 
 
 class MaxEntropyChallenge(Rule):
@@ -24,8 +26,12 @@ class MaxEntropyChallenge(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The champion and its challenger."""
-        return challenge(search.champion(belief), belief, search, self.log_score, log=True)
+        return challenge(search.champion(belief), belief, search, self.log_score, log=True, mixed=self.mixed)
 
     def log_score(self, mean: Tensor, var: Tensor) -> Tensor:
         """Logarithm of the score, with a useful gradient where it is small."""
         return mutual_information(mean, var).log()
+
+    def mixed(self, mean: Tensor, var: Tensor, weights: Tensor) -> Tensor:
+        """The same of several kernels, with the information about which of them is right."""
+        return mixed_information(mean, var, weights).clamp_min(_TINY).log()

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from askwise.numerics import epistemic_variance, log_epistemic_variance
+from askwise.numerics import epistemic_variance, log_epistemic_variance, mixed_log_variance
 from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge
 from askwise.search import Pairs, best_challengers
 
@@ -33,7 +33,7 @@ class MaximallyUncertainChallenge(Rule):
         """The champion and its challengers."""
         champion = search.champion(belief)
         if m == 2:
-            return challenge(champion, belief, search, self.log_score, log=True)
+            return challenge(champion, belief, search, self.log_score, log=True, mixed=mixed_log_variance)
         return torch.cat([champion, best_challengers(belief, champion, m, search, self.total)], -2)
 
     def total(self, pairs: Pairs) -> Tensor:

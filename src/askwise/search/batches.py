@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.functional import pad
 
 from askwise.model import Belief
-from askwise.numerics import epistemic_variance
 from askwise.search.search import Search
 
 _CANDIDATES = 256  # points among which the exchange algorithm chooses
@@ -28,16 +26,7 @@ class Pairs:
     @classmethod
     def of(cls, belief: Belief, x: Float[Tensor, "*g m d"]) -> "Pairs":
         """The pairs of the points of each group."""
-        mean, cov = belief.joint(x)
-        alone, m = cov.diagonal(dim1=-2, dim2=-1), x.shape[-2]
-        var = (alone[..., :, None] + alone[..., None, :] - cov - cov.mT).clamp_min(0)
-        # nearly all of the work is the epistemic variance, which is symmetric and zero on the diagonal
-        one, other = torch.triu_indices(m, m, 1, device=x.device)
-        apart = mean.index_select(-1, one) - mean.index_select(-1, other)
-        upper = epistemic_variance(apart, var.flatten(-2).index_select(-1, one * m + other))
-        index = torch.zeros(m, m, dtype=torch.long, device=x.device)
-        index[one, other] = index[other, one] = torch.arange(1, len(one) + 1, device=x.device)
-        return cls(var, pad(upper, (1, 0)).index_select(-1, index.flatten()).unflatten(-1, (m, m)))
+        return cls(*belief.duels(x))
 
     def among(self, members: Int[Tensor, "*h k"]) -> "Pairs":
         """The pairs of some members only, by index [.., *g, t, k]: t choices for each group."""

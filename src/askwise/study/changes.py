@@ -8,7 +8,7 @@ from askwise.errors import Refused
 from askwise.space import Space
 from askwise.storage import Event
 from askwise.study.people import SHARED
-from askwise.study.plan import CHANGEABLE, Plan, spelled, written_after
+from askwise.study.plan import AVERAGED, CHANGEABLE, Plan, spelled, written_after
 
 if TYPE_CHECKING:
     from gpytorch.kernels import Kernel
@@ -162,7 +162,7 @@ def _is_same_kernel(before: Kernel | str, after: Kernel | str) -> bool:
 
 def _kernel_text(kernel: Kernel | str) -> str:
     if isinstance(kernel, str):
-        return f"{kernel}, learned"
+        return kernel if kernel == AVERAGED else f"{kernel}, learned"
     from askwise.model import covariance
 
     prior = covariance(kernel)

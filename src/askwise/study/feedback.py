@@ -7,6 +7,7 @@ is.  What needs torch imports it when it is called, so that defaults are known w
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from askwise.errors import Refused
@@ -139,9 +140,13 @@ class Feedback:
         """What may be answered to a query [m, d], and how likely that is; ties if there have been some."""
         from askwise.numerics import ndtr
 
-        mean, var = belief.in_noise(query[:1], query[1:] if self.compares else None)
-        margin, spread = belief.data.margin, (1 + var).sqrt()
-        above, below = (ndtr((side * mean - margin) / spread).item() for side in (1, -1))
+        margin, other = belief.data.margin, query[1:] if self.compares else None
+
+        def beyond(mean: Tensor, var: Tensor, side: int) -> Tensor:
+            return ndtr((side * mean - margin) / (1 + var).sqrt())
+
+        chance = [partial(beyond, side=side) for side in (1, -1)]
+        above, below = (belief.averaged(formula, query[:1], other).item() for formula in chance)
         chances = list(zip((above, below, 1 - above - below), (*self.either, Tie()), strict=True))
         return chances if margin > 0 else chances[:2]
 

@@ -2,9 +2,10 @@
 
 import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 import torch
 from gpytorch.kernels import Kernel
@@ -16,8 +17,12 @@ from askwise.model import (
     EXPECTED_SHARE,
     Belief,
     Data,
+    Kernels,
     Learnable,
     Observer,
+    Stationary,
+    averaged,
+    covariance,
     fit,
     infer,
     margin_interval,
@@ -26,7 +31,7 @@ from askwise.model import (
     with_parameters,
     with_rater_column,
 )
-from askwise.numerics import one_thread
+from askwise.numerics import generator, one_thread
 from askwise.space import Setting
 from askwise.study.answers import Answer
 from askwise.study.plan import Plan, no_answers
@@ -50,12 +55,12 @@ class Model:
         self._inferred = functools.lru_cache(maxsize=4)(self._infer)
         self._shown = functools.lru_cache(maxsize=4096)(lambda answered: self.points(answered.options))
 
-    def prepared(self, answers: tuple[Answered, ...]) -> tuple[Data, Kernel]:
-        """The answers as rows, and the prior for them."""
+    def prepared(self, answers: tuple[Answered, ...]) -> tuple[Data, Kernel | Kernels]:
+        """The answers as rows, and the prior for them; several, in a study that averages."""
         learned = self.learned(answers[: refit_count(len(answers))])
         data, margin = self.data(answers), learned.margin
         data = data.with_margin(margin) if data.has_ties and margin > 0 else data
-        return data if learned.observer is None else learned.observer.applied(data), learned.kernel
+        return applied(learned.observer, data), learned.prior
 
     def belief(self, answers: tuple[Answered, ...], participant: str | None = None) -> Belief:
         """The posterior, of a population study about one of the people; None for what all have in common."""
@@ -125,8 +130,12 @@ class Model:
         if fixed and not learn:
             return Learned(prior, margin, observer)
         fitted = fit(data, prior, observer=observer, learn=learn, fixed=fixed)
-        found = fitted.observer
-        learned = Learned(fitted.kernel, margin, None if found is None else found.with_newcomer())
+        found, kernels = fitted.observer, None
+        if self.plan.averages:
+            source = generator("askwise study", self.plan.seed, "kernels", len(answers))
+            kernels = averaged(applied(found, data), fitted.kernel, source)
+        people = None if found is None else found.with_newcomer()
+        learned = Learned(fitted.kernel, margin, people, kernels)
         if self._shelf is not None:
             self._shelf.put(answers, learned.to_keep())
         return learned
@@ -203,24 +212,46 @@ class Learned:
     """What was learned from answers: the kernel, the margin of ties, and how people answer."""
 
     kernel: Kernel
+    """The one of highest posterior."""
     margin: float
     observer: Observer | None = None
+    kernels: Kernels | None = None
+    """Those to average over, in a study that does."""
+
+    @property
+    def prior(self) -> Kernel | Kernels:
+        """What the belief is inferred with."""
+        return self.kernel if self.kernels is None else self.kernels
 
     @classmethod
     def kept(cls, found: Kept, prior: Kernel) -> "Learned":
         """What another program has learned, to the last bit."""
-        people = found.observer
-        if people is not None:
-            people = {name: torch.tensor(value, dtype=torch.float64) for name, value in people.items()}
-        observer = None if people is None else Observer(**people)
-        return cls(with_parameters(prior, found.parameters), found.margin, observer)
+        observer = None if found.observer is None else Observer(**_tensors(found.observer))
+        kernels = None
+        if found.kernels is not None:
+            parts, family = _tensors(found.kernels), covariance(prior)
+            assert isinstance(family, Stationary)
+            each = Stationary(family.name, parts.pop("lengthscale"), parts.pop("outputscale"))
+            kernels = Kernels(each, **parts)
+        return cls(with_parameters(prior, found.parameters), found.margin, observer, kernels)
 
     def to_keep(self) -> Kept:
         """As plain numbers."""
         raw = {name: part.tolist() for name, part in self.kernel.named_parameters()}
-        people = None if self.observer is None else vars(self.observer)
-        numbers = None if people is None else {name: part.tolist() for name, part in people.items()}
-        return Kept(self.margin, raw, numbers)
+        people = None if self.observer is None else _numbers(**vars(self.observer))
+        if (several := self.kernels) is None:
+            return Kept(self.margin, raw, people)
+        shape = {"lengthscale": several.prior.lengthscale, "outputscale": several.prior.outputscale}
+        found = _numbers(**shape, log_evidence=several.log_evidence, tau=several.tau, nu=several.nu)
+        return Kept(self.margin, raw, people, found)
+
+
+def _numbers(**parts: Tensor) -> dict[str, Any]:
+    return {name: part.tolist() for name, part in parts.items()}
+
+
+def _tensors(parts: Mapping[str, Any]) -> dict[str, Tensor]:
+    return {name: torch.tensor(part, dtype=torch.float64) for name, part in parts.items()}
 
 
 def applied(observer: Observer | None, data: Data) -> Data:

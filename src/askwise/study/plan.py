@@ -21,7 +21,9 @@ else:  # only rules and kernels need torch, which takes seconds to import
     Data = Kernel = Rule = Any
 
 _KERNEL = "matern52"
-_BUILT_IN = ("se", "matern32", "matern52")  # kernels that need not be looked up, nor torch be imported
+AVERAGED = "averaged"
+"""The kernel of a study that averages over many, of the default family."""
+_BUILT_IN = ("se", "matern32", "matern52", AVERAGED)  # need not be looked up, nor torch be imported
 _MOST_REPEATS = 0.5  # a repeated question must have been asked before
 _NEW: dict[str, object] = {"lapses": "learned", "threshold": "best"}  # what new studies assume of people
 
@@ -43,7 +45,7 @@ class Plan:
     size: int
     seed: int
     kernel: Kernel | str
-    """Fixed, or the name of one whose parameters are learned from the answers."""
+    """Fixed, the name of one whose parameters are learned from the answers, or ``averaged``."""
     initial: int
     """Number of space-filling questions before the first model."""
     expires: float | int | None
@@ -196,7 +198,12 @@ class Plan:
         chosen = {id(parameter): parameter.dimensions for parameter in owners}
         length = model.expected_length(sum(chosen.values()))
         lengths = [length if one.expected_length is None else one.expected_length for one in owners]
-        return model.expected_kernel(self.kernel, lengths)
+        return model.expected_kernel(_KERNEL if self.averages else self.kernel, lengths)
+
+    @property
+    def averages(self) -> bool:
+        """Whether it averages over kernels."""
+        return isinstance(self.kernel, str) and self.kernel == AVERAGED
 
 
 def as_space(given: object) -> Space:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from askwise.model import Belief, paths
-from askwise.numerics import generator, ndtr, one_thread, sobol, success_probability
+from askwise.numerics import generator, ndtr, one_thread, sobol
 from askwise.space import Setting, Space
 from askwise.study.plan import Plan
 from askwise.study.raters import Estimate, Interval
@@ -54,11 +54,9 @@ def predictions(
     belief: Belief, plan: Plan, points: Float[Tensor, "k d"], settings: Sequence[Setting], best: Tensor
 ) -> list[Prediction]:
     """What is known of each setting; ``best`` is the point of the recommended one."""
-    mean, var = belief.moments(points)
-    over, spread = (
-        (mean, var) if not plan.kind.compares else belief.difference(points, best.expand_as(points))
-    )
-    chance = success_probability(over, spread)
+    (mean, var), rival = belief.moments(points), best.expand_as(points) if plan.kind.compares else None
+    over, spread = belief.in_noise(points, rival)
+    chance = belief.success_probability(points, rival)
     sides = [ndtr(over + side * spread.sqrt()) for side in (-_SIDES, _SIDES)]
     return [
         Prediction(
@@ -78,9 +76,8 @@ def comparison(belief: Belief, first: Float[Tensor, "1 d"], second: Float[Tensor
     """Which of two settings is better."""
     mean, var = (float(part) for part in belief.difference(first, second))
     deviation = math.sqrt(max(var, 0.0))
-    better = float(ndtr(torch.tensor(mean / max(deviation, 1e-150), dtype=torch.float64)))
-    chance = float(belief.success_probability(first, second))
-    return Comparison(chance, better if mean or deviation else 0.5, mean, _interval(mean, deviation))
+    better, chance = belief.probability_of_better(first, second), belief.success_probability(first, second)
+    return Comparison(float(chance), float(better), mean, _interval(mean, deviation))
 
 
 @one_thread()

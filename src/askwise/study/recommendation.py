@@ -9,7 +9,7 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief, Data, infer, paths
+from askwise.model import Belief, Data, Kernels, infer, paths
 from askwise.numerics import cholesky, generator, ndtr, one_thread
 from askwise.search import Search
 from askwise.space import Domain
@@ -67,8 +67,7 @@ def best(belief: Belief, plan: Plan, domain: Domain | None, reference: Tensor | 
     elif reference is None:
         chance = belief.success_probability(point)
     else:
-        lead, spread = belief.difference(point, reference[None])
-        chance = ndtr(lead / spread.clamp_min(1e-300).sqrt())
+        chance = belief.probability_of_better(point, reference[None])
     return Best(plan.space.natural(point[0]), float(mean), float(var.sqrt()), float(chance))
 
 
@@ -76,7 +75,7 @@ def best(belief: Belief, plan: Plan, domain: Domain | None, reference: Tensor | 
 def outlook(
     belief: Belief,
     plan: Plan,
-    kernel: Kernel,
+    kernel: Kernel | Kernels,
     domain: Domain | None,
     query: Float[Tensor, "m d"],
     answered: Answering,
@@ -96,7 +95,7 @@ def outlook(
 
 
 def _expected_gain(
-    belief: Belief, plan: Plan, kernel: Kernel, search: Search, points: Tensor, answered: Answering
+    belief: Belief, plan: Plan, kernel: Kernel | Kernels, search: Search, points: Tensor, answered: Answering
 ) -> float:
     """Expected rise of the highest mean, now at the first point, by a query about the others."""
     point, query = points[:1], points[1:]

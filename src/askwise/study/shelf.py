@@ -22,11 +22,13 @@ from askwise.study.state import Answered, as_text
 
 @dataclass(frozen=True)
 class Kept:
-    """The margin of ties, the kernel's raw parameters and, if it was learned, how people answer, by name."""
+    """The margin of ties, the kernel's raw parameters and, if learned, how people answer, by name."""
 
     margin: float
     parameters: dict[str, Any]
     observer: dict[str, Any] | None = None
+    kernels: dict[str, Any] | None = None
+    """In a study that averages over kernels: their parameters, evidence and sites."""
 
 
 class Shelf:
@@ -44,7 +46,7 @@ class Shelf:
                 return None
             found: dict[str, Any] = json.load(opened)
             if found["key"] == self._key(answers):
-                return Kept(found["margin"], found["parameters"], found["observer"])
+                return Kept(found["margin"], found["parameters"], found["observer"], found.get("kernels"))
         return None
 
     def put(self, answers: Sequence[Answered], learned: Kept) -> None:

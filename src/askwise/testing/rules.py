@@ -6,12 +6,13 @@ from contextlib import suppress
 
 import pytest
 import torch
+from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
 from askwise.errors import Refused
 from askwise.loop import next_query
-from askwise.model import Data, kernel
+from askwise.model import Data, Kernels, kernel
 from askwise.numerics import generator
 from askwise.rules import Asks, Rule, parse
 from askwise.space import Choice, Integer, Real, Space
@@ -34,6 +35,13 @@ class RuleContract:
         """The numbers of points in its queries; override it to test fewer."""
         return [_SIZES[asks] for asks in sorted(rule.asks)]
 
+    studied: Kernel | str = _KERNEL
+    """The kernel of the studies in which it is tested."""
+
+    def prior(self, data: Data) -> Kernel | Kernels:
+        """The prior with which it is tested otherwise; override both to test others."""
+        return _KERNEL
+
     def test_it_says_what_it_is(self, rule: Rule) -> None:
         """Its text is parsed back to it, and the docs have something to show."""
         assert parse(str(rule)) == rule
@@ -46,33 +54,35 @@ class RuleContract:
     def test_its_queries_lie_in_the_unit_cube(self, rule: Rule) -> None:
         """Of any dimension, for every kind of question that it asks."""
         for m, d in itertools.product(self.sizes(rule), (1, 3)):
-            _assert_query(_asked(rule, m, _mixed((), d)), (), m, d)
+            _assert_query(self._asked(rule, m, _mixed((), d)), (), m, d)
 
     def test_degenerate_answers_are_enough(self, rule: Rule) -> None:
         """One answer, all answers equal, one duel again and again, a point against itself."""
         for m, data in itertools.product(self.sizes(rule), _degenerate()):
-            _assert_query(_asked(rule, m, data), tuple(data.lanes), m, 2)
+            _assert_query(self._asked(rule, m, data), tuple(data.lanes), m, 2)
 
     def test_without_answers_it_asks_or_refuses_with_a_message(self, rule: Rule) -> None:
         """A rule may need answers to start from."""
         for m, lanes in itertools.product(self.sizes(rule), ((), (2,))):
             nothing = Data.binary(torch.zeros(*lanes, 0, 2), torch.zeros(*lanes, 0))
             with suppress(Refused):
-                _assert_query(_asked(rule, m, nothing), lanes, m, 2)
+                _assert_query(self._asked(rule, m, nothing), lanes, m, 2)
 
     def test_equal_seeds_give_equal_queries(self, rule: Rule) -> None:
         """All randomness comes from the given generator."""
         for m in self.sizes(rule):
-            assert torch.equal(_asked(rule, m, _mixed(), 5), _asked(rule, m, _mixed(), 5))
+            assert torch.equal(self._asked(rule, m, _mixed(), 5), self._asked(rule, m, _mixed(), 5))
 
     def test_lanes_together_get_the_queries_they_get_alone(self, rule: Rule) -> None:
         """Up to rounding, and up to the order of members that the score does not tell apart."""
         data = _mixed((2,))
+        prior, sources = self.prior(data), [("lane", k) for k in range(2)]
         for m in self.sizes(rule):
-            together = next_query(data, rule, _KERNEL, m, [generator("lane", k) for k in range(2)]).points
+            together = next_query(data, rule, prior, m, [generator(*one) for one in sources]).points
             _assert_query(together, (2,), m, 2)
             for k in range(2):
-                alone = next_query(data.select(k), rule, _KERNEL, m, generator("lane", k)).points
+                own = data.select(k)
+                alone = next_query(own, rule, self.prior(own), m, generator("lane", k)).points
                 orders = itertools.permutations(range(m))
                 apart = [(together[k][list(order)] - alone).abs().max().item() for order in orders]
                 assert min(apart) < _CLOSE
@@ -81,7 +91,7 @@ class RuleContract:
         """In a space of reals, integers and categories with a constraint."""
         space = Space(a=Real(0, 1), b=Integer(1, 4), c=Choice(["x", "y"])).where("a + b <= 4")
         for asks in map(Asks.of_size, self.sizes(rule)):
-            study = Study(space, asks, rule, initial=1, kernel=_KERNEL)
+            study = Study(space, asks, rule, initial=1, kernel=self.studied)
             for number in range(3):
                 question = study.ask()
                 settings = [study.space.unit(option).tolist() for option in question.options]
@@ -89,9 +99,8 @@ class RuleContract:
                 study.tell(question, YesNo(number % 2 == 0) if asks == Asks.BINARY else 0)
             assert all(replayed.equal for replayed in study.replay())
 
-
-def _asked(rule: Rule, m: int, data: Data, seed: int = 0) -> Float[Tensor, "*lane m d"]:
-    return next_query(data, rule, _KERNEL, m, generator("contract", seed)).points
+    def _asked(self, rule: Rule, m: int, data: Data, seed: int = 0) -> Float[Tensor, "*lane m d"]:
+        return next_query(data, rule, self.prior(data), m, generator("contract", seed)).points
 
 
 def _assert_query(points: Tensor, lanes: tuple[int, ...], m: int, d: int) -> None:

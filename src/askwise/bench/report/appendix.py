@@ -16,6 +16,7 @@ _PRIORS = {
     "recovered": "the authors' families and parameters, recovered from their published result files",
     "likelihood": "families and parameters of maximum likelihood, fitted to each function",
     "learned": "Matérn 5/2, with parameters learned from the answers during the run",
+    "averaged": "Matérn 5/2, averaged over parameters drawn from their posterior during the run",
 }
 _SCORES = {"value": "the function", "probability": "the probability of a yes"}
 
