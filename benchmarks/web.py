@@ -319,7 +319,7 @@ def written(rows: list[str], kills: list[str]) -> None:
     head = ("", "storage", "answers", "median", "95% within", "99% within", "CPU", "memory", "load", "errors")
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *rows]
     killed_head = [
-        "| storage | times killed | acknowledged answers | not in the record once |",
+        "| storage | times killed | acknowledged answers | lost, wrong or twice |",
         "|---|---|---|---|",
     ]
     cores = len(os.sched_getaffinity(0))
