@@ -218,7 +218,7 @@ def checked(results: Results, cell: tuple[str, str], replicates: int) -> Compari
     """A pair recomputed, with up to this number of replicates."""
     experiment, start = results.experiment, time.process_time()
     arm = experiment.arm(cell[0])
-    costly = parse(arm.rule).key in DRAWS or arm.m > 2 or experiment.prior == "learned"
+    costly = parse(arm.rule).key in DRAWS or arm.m > 2 or experiment.prior in ("learned", "averaged")
     count = min(max(1, replicates // 2) if costly else replicates, experiment.replicates)
     lanes = [RunId(experiment.name, cell[1], cell[0], each) for each in range(count)]
     runs = run(experiment, lanes)

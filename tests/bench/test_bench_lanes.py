@@ -91,6 +91,7 @@ TOGETHER = {
         ("thompson", 1), functions=("sphere", "drop_wave", "trid"), replicates=1, iterations=3
     ),
     "muc, a learned kernel": experiment(("muc", 2), replicates=1, prior="learned", iterations=3),
+    "muc, averaged kernels": experiment(("muc", 2), replicates=1, prior="averaged", iterations=3),
 }
 SLOW = ("muc", "kss, features of two kinds")  # the first has a fast sibling with more lanes
 slow = pytest.mark.slow
@@ -358,6 +359,7 @@ SAME = [
     ("muc", "batch", 3, "gramacy_lee", "likelihood", 7, 4, 5),
     # learned from eight answers, and from these again after the ninth
     ("muc", "duel", 2, "forrester", "learned", 7, 8, 10),
+    ("muc", "duel", 2, "forrester", "averaged", 7, 8, 10),
 ]
 
 
@@ -382,7 +384,8 @@ def studying(of: Experiment, run_id: RunId, feedback: str) -> aw.Study:
         arm.rule,
         seed=run_id.replicate,
         size=arm.m,
-        kernel="matern52" if of.prior == "learned" else kernel_of(run_id.function, of),
+        kernel={"learned": "matern52", "averaged": "averaged"}.get(of.prior)
+        or kernel_of(run_id.function, of),
         initial=of.initial,
         lapses=0,  # as simulated users do
     )

@@ -73,6 +73,7 @@ def test_of_one_rule_the_largest_tasks_come_first():
         (("forrester", "sphere"), "likelihood", False),  # dimensions
         (("sphere", "griewank"), "likelihood", False),  # kernel families
         (("sphere", "griewank"), "learned", True),
+        (("sphere", "griewank"), "averaged", True),
     ],
 )
 def test_a_group_has_one_arm_dimension_and_kernel_family(names, prior, alike):

@@ -159,14 +159,16 @@ class _Lanes:
             if refit_count(asked) == asked or self.prior is None:
                 expected = expected_kernel("matern52", [expected_length(self.d)] * self.d)
                 fitted = fit(data, expected).kernel
-                self.prior = self._averaged(data, fitted) if self.experiment.prior == "averaged" else fitted
+                self.prior = (
+                    self._averaged(data, fitted, asked) if self.experiment.prior == "averaged" else fitted
+                )
                 return self.prior, None
         assert self.prior is not None
         return self.prior, warm
 
-    def _averaged(self, data: Data, fitted: Kernel) -> Kernels:
+    def _averaged(self, data: Data, fitted: Kernel, asked: int) -> Kernels:
         """Kernels to average over, drawn for each lane."""
-        sources = [generator(*run_id.identity, "kernels", data.n) for run_id in self.ids]
+        sources = [generator(*run_id.identity, "kernels", asked) for run_id in self.ids]
         return averaged(data, fitted, sources)
 
 

@@ -207,7 +207,8 @@ storage = "sqlite:///study.db"
 # Equal seeds and equal answers give equal questions.
 # seed = 0
 
-# How smoothly the answers depend on the parameters: "se" is smoother, "matern32" rougher.
+# How smoothly the answers depend on the parameters: "se" is smoother, "matern32" rougher, "averaged" averages
+# over kernels, as what is learned of them is uncertain.
 # kernel = "matern52"
 
 # Seconds after which a question without an answer may be asked again.

@@ -53,7 +53,8 @@ class Study:
     ``feedback``: ``"binary"`` (did it work?), ``"duel"`` (which of two?) or ``"batch"`` (compare ``size``).
     ``storage``: None for memory, the path of a SQLite file, or a URL (``sqlite:///..``, ``postgresql://..``);
     a study of this ``name`` that exists there goes on where it was.
-    ``kernel``: fixed, or the name of one whose parameters are learned from the answers.
+    ``kernel``: fixed, the name of one whose parameters are learned from the answers, or ``"averaged"``: over
+    eight of the default family, drawn from the posterior of their parameters.
     ``initial``: number of space-filling questions before the first model; yes/no studies ask more of them
     until there are a yes and a no.  ``expires``: seconds after which a pending question may be asked again.
     ``repeats``: share of questions that are earlier ones asked again, to see whether the answers agree.
