@@ -10,7 +10,7 @@ import pytest
 from test_cli import NOISE, SPACE, document, folder, told, written  # noqa: F401
 
 from askwise.model.kernels import SMOOTHNESS
-from askwise.study.plan import _BUILT_IN
+from askwise.study.plan import _BUILT_IN, AVERAGED
 
 HEAVY = ["torch", "gpytorch", "scipy", "numpy", "matplotlib"]
 LIGHT = [
@@ -57,7 +57,7 @@ def test_commands_that_need_no_model_do_not_import_torch(plan):
 
 
 def test_the_kernels_that_are_known_without_torch_are_those_that_are_built_in():
-    assert set(_BUILT_IN) == set(SMOOTHNESS)
+    assert set(_BUILT_IN) == {*SMOOTHNESS, AVERAGED}
 
 
 def test_they_take_a_fraction_of_a_second(tmp_path):

@@ -9,7 +9,7 @@ which is singular when points repeat.
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from gpytorch.kernels import Kernel
@@ -127,6 +127,7 @@ class _Evidence(torch.autograd.Function):
         return grad[..., None, None] * by_K, grad, None, None, None
 
 
+@runtime_checkable
 class Sites(Protocol):
     """What has the sites of some rows: a belief, or kernels that were learned from them."""
 
