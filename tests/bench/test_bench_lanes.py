@@ -387,7 +387,7 @@ def studying(of: Experiment, run_id: RunId, feedback: str) -> aw.Study:
         kernel={"learned": "matern52", "averaged": "averaged"}.get(of.prior)
         or kernel_of(run_id.function, of),
         initial=of.initial,
-        lapses=0,  # as simulated users do
+        lapses=0.0,  # as simulated users do
     )
 
 

@@ -26,7 +26,7 @@ def answer(study, count):
 
 @pytest.fixture(scope="module")
 def study():
-    return answer(aw.Study(SPACE, kernel="averaged", lapses=0), 10)
+    return answer(aw.Study(SPACE, kernel="averaged", lapses=0.0), 10)
 
 
 def test_a_study_averages_over_kernels_and_replays_every_question(study):
@@ -35,13 +35,13 @@ def test_a_study_averages_over_kernels_and_replays_every_question(study):
 
 
 def test_equal_answers_give_equal_questions_in_another_program(study):
-    again = answer(aw.Study(SPACE, kernel="averaged", lapses=0), 10)
+    again = answer(aw.Study(SPACE, kernel="averaged", lapses=0.0), 10)
     assert [one.options for one in again.history()] == [one.options for one in study.history()]
 
 
 def test_a_stored_study_goes_on_with_it(tmp_path):
     where = str(tmp_path / "averaged.db")
-    with aw.Study(SPACE, kernel="averaged", lapses=0, storage=where, name="s") as first:
+    with aw.Study(SPACE, kernel="averaged", lapses=0.0, storage=where, name="s") as first:
         answer(first, 9)
         asked = first.ask().options
     with aw.Study.open(where, "s") as later:
@@ -101,7 +101,7 @@ def test_every_kind_of_study_can_average(feedback, settings):
 
 
 def test_a_study_may_change_to_averaging():
-    study = answer(aw.Study(SPACE, lapses=0), 6)
+    study = answer(aw.Study(SPACE, lapses=0.0), 6)
     study.change(kernel="averaged")
     assert "kernel: matern52, learned becomes averaged" in study.changes()[0].words
     answer(study, 1)

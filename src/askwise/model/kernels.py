@@ -286,8 +286,8 @@ def distance(x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"]) -> Float[Te
 
 
 def distances_by_kernel(
-    x: Float[Tensor, "*lane q d"], y: Float[Tensor, "*lane p d"], lengths: Float[Tensor, "k *lane d"]
-) -> Float[Tensor, "k *lane q p"]:
+    x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"], lengths: Float[Tensor, "k *b d"]
+) -> Float[Tensor, "k *c q p"]:
     """Distances between all points in the lengthscales of each kernel, from squares that all share."""
     squares = (x.mT[..., :, None] - y.mT[..., None, :]).square_()
     found = lengths.pow(-2).movedim(0, -2) @ squares.flatten(-2)

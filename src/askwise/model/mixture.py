@@ -132,7 +132,7 @@ class Mixture(Belief):
 
     def by_kernel(
         self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"] | None = None
-    ) -> tuple[Float[Tensor, "k *e q"], Float[Tensor, "k *e q"], Float[Tensor, "k *#e"]]:
+    ) -> tuple[Float[Tensor, "k *e q"], Float[Tensor, "k *e q"], Float[Tensor, "k *f 1"]]:
         """Means and variances given each kernel, in units of the noise of an answer; and the weights."""
         points = self._for_each(x) if other is None else self._for_each(x, other)
         mean, var = (self._first(part) for part in self.parts.in_noise(*points))
@@ -184,7 +184,7 @@ class Mixture(Belief):
         """Values with the kernels as their first dimension."""
         return values.movedim(-2 - len(self.data.lanes), 0)
 
-    def _shaped_like(self, values: Float[Tensor, "k *c q"]) -> Float[Tensor, "k *#c 1"]:
+    def _shaped_like(self, values: Float[Tensor, "k *c q"]) -> Float[Tensor, "k *e 1"]:
         """The weights, to be multiplied with values."""
         lanes = self.data.lanes
         return self.weights.reshape(-1, *[1] * (values.ndim - 2 - len(lanes)), *lanes, 1)

@@ -47,7 +47,7 @@ class Predictive:
     offset: Float[Tensor, "*lane 1 k"] | None = None
     slopes: Float[Tensor, "*lane d"] | None = None
     """Slopes of the logarithm of the answers' noise, if it depends on the setting."""
-    shares: Float[Tensor, "k *lane"] | None = None
+    shares: Float[Tensor, "*lane"] | None = None
     """Of several kernels, which are the first dimension of all of the above: the probability of each."""
 
     def against(self, reference: Float[Tensor, "*c 1 d"]) -> "Predictive":

@@ -56,7 +56,7 @@ def decompose(
 
 
 def _of_mixture(
-    mean: Float[Tensor, "k *b"], var: Float[Tensor, "k *b"], weights: Float[Tensor, "k *#b"], measure: str
+    mean: Float[Tensor, "k *b"], var: Float[Tensor, "k *b"], weights: Float[Tensor, "k *c 1"], measure: str
 ) -> Decomposition:
     """The parts given means and variances of several kernels."""
     if measure == "variance":
