@@ -113,5 +113,7 @@ def test_the_plan_says_so_in_json():
     plan = Plan.checked(SPACE, kernel="averaged")
     assert plan.to_dict()["kernel"] == "averaged"
     assert Plan.from_dict(plan.to_dict()).averages
+    with pytest.raises(aw.Refused, match=r"'matern52', or 'averaged'; got 'averged'\. Choose one of them\."):
+        aw.Study(SPACE, kernel="averged")
     with pytest.raises(aw.Refused, match="kernel must have a name of its own"):
         aw.model.register_kernel("averaged")(lambda **options: None)

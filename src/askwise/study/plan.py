@@ -285,7 +285,12 @@ def _checked_kernel(given: object, d: int) -> Kernel | str:
     if not isinstance(given, str | Kernel):
         raise WrongType("kernel", "be a GPyTorch kernel or a name", repr(given), "Write 'matern52', say.")
     if isinstance(given, str):
-        model.kernel(given)
+        try:
+            model.kernel(given)
+        except NotFound as error:
+            raise NotFound(
+                error.what, f"{error.expected}, or {AVERAGED!r}", error.got, error.advice
+            ) from None
     else:
         model.infer(no_answers(d), given)
     return given
