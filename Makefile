@@ -13,8 +13,9 @@ demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 serve: $(READY)  ## the server, with the studies of STUDIES="a.toml b.toml"; without any, choose flowers
 	$(VENV)/bin/askwise serve $(or $(STUDIES),--demo)
 
-screenshots: $(READY)  ## the pictures of docs/web.md, by the browser /usr/bin/chromium
+screenshots: $(READY)  ## the pictures of docs/web.md and docs/web-experimenter.md, by the browser /usr/bin/chromium
 	$(RUN) docs/screenshots.py
+	$(RUN) docs/screenshots_experimenter.py
 
 test: $(READY)  ## the fast suite
 	$(RUN) -m pytest -n auto

@@ -1,6 +1,6 @@
 """Writes docs/web/experimenter-*.png: the experimenter's pages with simulated people; needs Chromium.
 
-Run it as ``python docs/screenshots_experimenter.py`` after a change of what they look like.
+Run with ``make screenshots`` after a change of what they look like.
 """
 
 import io
