@@ -37,7 +37,7 @@ def asked(study: aw.Study, count: int, who: str = "Ann") -> list[list[dict]]:
         question = study.ask(who)
         found.append(question.options)
         study.tell(question, number % 2)
-        for future in list(study._prefetch._found.values()) if study._prefetch else ():
+        for future in list(study._asking.prefetch._found.values()) if study._asking.prefetch else ():
             future.exception(60)
     return found
 

@@ -307,7 +307,7 @@ def test_a_question_that_a_change_outruns_is_chosen_anew(tmp_path):
     study = answered(
         aw.Study(ROOMY, storage=tmp_path / "a.db", kernel=SMOOTH, lapses=0.0, initial=3, seed=2), 8
     )
-    other, choose, seen = aw.Study.open(tmp_path / "a.db"), study._choose, []
+    other, choose, seen = aw.Study.open(tmp_path / "a.db"), study._asking.choose, []
 
     def choose_while_it_changes(model: Model, situation: Situation) -> object:
         chosen = choose(model, situation)
@@ -316,7 +316,7 @@ def test_a_question_that_a_change_outruns_is_chosen_anew(tmp_path):
         seen.append(model)
         return chosen
 
-    study._choose = choose_while_it_changes
+    study._asking.choose = choose_while_it_changes
     question = study.ask()
     assert len(seen) == 2
     assert all(50 <= option["gain"] <= 60 for option in question.options)

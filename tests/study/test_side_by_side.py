@@ -10,7 +10,7 @@ SPACE = aw.Space(gain=aw.Real(0, 10), tone=aw.Real(0, 1))
 
 def test_nobody_waits_for_a_question_of_somebody_else(monkeypatch):
     study = aw.Study(SPACE, participants="separate", seed=1)
-    compute, slow, go_on = study._choose, threading.Event(), threading.Event()
+    compute, slow, go_on = study._asking.choose, threading.Event(), threading.Event()
 
     def choose(model, situation):
         if situation.participant == "Ann":
@@ -18,7 +18,7 @@ def test_nobody_waits_for_a_question_of_somebody_else(monkeypatch):
             assert go_on.wait(30)
         return compute(model, situation)
 
-    monkeypatch.setattr(study, "_choose", choose)
+    monkeypatch.setattr(study._asking, "choose", choose)
     found = []
     ann = threading.Thread(target=lambda: found.append(study.ask("Ann")))
     ann.start()

@@ -242,13 +242,13 @@ def test_an_expired_question_is_asked_again_and_a_late_answer_is_taken():
 
 def test_a_question_that_expires_while_another_is_chosen_is_asked_instead(url):
     study, other = aw.Study(plane(), storage=url), aw.Study(plane(), storage=url)
-    given_up, choose = other.ask("ada"), study._choose
+    given_up, choose = other.ask("ada"), study._asking.choose
 
     def choose_while_it_expires(model: Model, situation: Situation) -> object:
         other.expire(given_up)
         return choose(model, situation)
 
-    study._choose = choose_while_it_expires
+    study._asking.choose = choose_while_it_expires
     assert study.ask("bob").id == given_up.id
     assert [event.kind for event in study._ledger.record.events()] == ["asked", "expired", "again"]
     study.close()
@@ -479,22 +479,22 @@ def test_a_question_computed_ahead_is_the_one_that_would_have_been_asked(feedbac
 
 def test_a_question_computed_ahead_is_not_computed_again(monkeypatch):
     study, threads = aw.Study(plane(), prefetch=True, rule="random"), []
-    compute = study._prefetch._compute
+    compute = study._asking.prefetch._compute
 
     def watched(situation):
         threads.append(threading.current_thread().name)
         return compute(situation)
 
-    monkeypatch.setattr(study._prefetch, "_compute", watched)
+    monkeypatch.setattr(study._asking.prefetch, "_compute", watched)
     question = study.ask()
     for answer in (1, 0):
-        for future in list(study._prefetch._found.values()):
+        for future in list(study._asking.prefetch._found.values()):
             future.result()  # the person thinks
         threads.clear()
         study.tell(question, answer)
         question = study.ask()
         assert all(name.startswith("askwise prefetch") for name in threads)
-    assert len(study._prefetch._found) == 2  # one for each answer to the question that is open
+    assert len(study._asking.prefetch._found) == 2  # one for each answer to the question that is open
     study.close()
 
 
@@ -521,7 +521,7 @@ def test_a_study_may_be_used_by_several_threads():
 
 def test_a_question_that_could_not_be_computed_ahead_is_computed_again(monkeypatch):
     study, calls = aw.Study(plane(), prefetch=True, rule="random"), []
-    compute = study._prefetch._compute
+    compute = study._asking.prefetch._compute
 
     def failing(situation):
         calls.append(threading.current_thread().name)
@@ -529,10 +529,10 @@ def test_a_question_that_could_not_be_computed_ahead_is_computed_again(monkeypat
             raise MemoryError("no room")
         return compute(situation)
 
-    monkeypatch.setattr(study._prefetch, "_compute", failing)
+    monkeypatch.setattr(study._asking.prefetch, "_compute", failing)
     for _ in range(3):
         question = study.ask()
-        assert all(future.exception() is not None for future in list(study._prefetch._found.values()))
+        assert all(future.exception() is not None for future in list(study._asking.prefetch._found.values()))
         study.tell(question, 1)
     assert any(name.startswith("askwise prefetch") for name in calls)
     study.close()

@@ -1,13 +1,9 @@
 """Ask, tell, best: an experiment, in memory or in a database."""
 
 import copy
-import functools
 import os
 import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from askwise.errors import Conflict, NotFound, Refused
@@ -16,12 +12,12 @@ from askwise.storage import Draft, Event, backup, open_record
 from askwise.study import validation
 from askwise.study.answer_tables import content_key, is_table, read_answers
 from askwise.study.answers import UNGIVEN, Answer, whole
+from askwise.study.asking import Asking
 from askwise.study.changes import Change, Course, check_changeable, check_same, difference, told
 from askwise.study.ledger import Ledger
 from askwise.study.plan import Plan
-from askwise.study.prefetch import Prefetch
 from askwise.study.question import Question, Status
-from askwise.study.state import Entry, EntryStatus, State, as_text
+from askwise.study.state import Entry, EntryStatus, State
 from askwise.study.views import as_html, dataframe
 
 if TYPE_CHECKING:
@@ -144,12 +140,7 @@ class Study:
             raise
         self.feedback, self.size, self.seed = self._first.feedback, self._first.size, self._first.seed
         self.name, self._lock = name, threading.RLock()
-        self._asking: dict[str | None, threading.Lock] = {None: threading.Lock()}
-        self._prefetch: Prefetch[tuple[Model, Situation], Chosen] | None = None
-        if prefetch:
-            ahead = (lambda key: prefetch(*key)) if callable(prefetch) else None
-            self._prefetch = Prefetch(lambda key: _next_question(*key), ahead)
-        self._choose: Choosing = _next_question if self._prefetch is None else self._chosen_ahead
+        self._asking = Asking(self._ledger, self._lock, lambda: self.plan, lambda: self.model, prefetch)
 
     @property
     def model(self) -> Model:
@@ -190,14 +181,7 @@ class Study:
         with self._lock:
             self._ledger.catch_up()
             given = validation.checked_context(self.space, context)
-            waiting = functools.partial(self._waiting, participant, given, beside)
-            self._expire_old()
-            entry = waiting()
-        if entry is None:
-            entry = self._asked_anew(participant, given, waiting)
-        with self._lock:
-            self._look_ahead(entry)
-        return Question.of(entry, self.space)
+        return Question.of(self._asking.next(participant, given, beside), self.space)
 
     def ahead(self, question: Question | int, patience: float = 0.0) -> list[list[dict[str, Any]]]:
         """The options of questions that may come next, as far as they have been computed ahead.
@@ -207,10 +191,8 @@ class Study:
         """
         with self._lock:
             entry = self._ledger.state.entries[self._number(question)]
-            coming = self._situations_after(entry) if entry.status == "open" and self._prefetch else []
-            model = self.model
-        found = [self._prefetch.known((model, one), patience) for one in coming] if self._prefetch else []
-        return [[self.space.described(option) for option in one[0]] for one in found if one is not None]
+        found = self._asking.known_after(entry, patience)
+        return [[self.space.described(option) for option in options] for options in found]
 
     def tell(
         self,
@@ -565,8 +547,7 @@ class Study:
 
     def close(self) -> None:
         """Release the storage; every answer is already recorded."""
-        if self._prefetch is not None:
-            self._prefetch.close()
+        self._asking.close()
         self._ledger.record.close()
 
     # the record
@@ -605,98 +586,6 @@ class Study:
             raise Refused("question", "be of this study", repr(question), "Tell the study that asked it.")
         return entry.id
 
-    def _waiting(
-        self, participant: str | None, context: Setting | None, beside: Collection[int]
-    ) -> Entry | None:
-        """The open question of this participant, or one that expired, asked again; none of ``beside``."""
-        state = self._ledger.state
-        for entry in state.having("open"):
-            if entry.id in beside:
-                continue
-            if entry.participant == participant and as_text(entry.context) == as_text(context):
-                return entry
-        separate = self.plan.people.participants == "separate"  # others have questions of their own
-        for entry in state.having("expired"):
-            if entry.id in beside or (separate and entry.participant != participant):
-                continue
-            if as_text(entry.context) == as_text(context) and all(map(self.space.allows, entry.options)):
-                taken = self._ledger.add("again", entry.id, {"participant": participant})
-                return state.entries[entry.id] if taken else self._waiting(participant, context, beside)
-        return None
-
-    def _asked_anew(
-        self, participant: str | None, context: Setting | None, waiting: Callable[[], Entry | None]
-    ) -> Entry:
-        """A new question, or one that is ``waiting`` by the time it is chosen.
-
-        Nobody waits for a question of another person who has a model of their own.  Of one model, questions
-        are chosen one after the other, since each depends on the one before.
-        """
-        if context is not None and self.space.constraints:
-            self.plan.check_enough(context)
-        with self._asking_of(participant):
-            entry = None
-            while entry is None:
-                entry = self._if_alone(participant, context, waiting)
-            return entry
-
-    @contextmanager
-    def _asking_of(self, participant: str | None) -> Iterator[None]:
-        """Alone among those who choose a question by the same model."""
-        if self.plan.people.participants == "separate":
-            with self._lock:
-                asking = self._asking.setdefault(participant, threading.Lock())
-            with asking:
-                yield
-        else:
-            with self._asking[None], self._ledger.turn(self._catch_up):
-                yield
-
-    def _if_alone(
-        self, participant: str | None, context: Setting | None, waiting: Callable[[], Entry | None]
-    ) -> Entry | None:
-        """A new question; None if it might repeat one of the same model meanwhile, or the study was changed.
-
-        It is chosen without the lock, so that others can be answered meanwhile.
-        """
-        with self._lock:
-            if entry := waiting():
-                return entry
-            asked, seen, model = self._count_asked(participant), self._ledger.state.last, self.model
-            situation = self._situation(model.plan, context, participant)
-        options, order = self._choose(model, situation)
-        body = {"options": options, "order": order, "participant": participant}
-        body |= {"context": context, "seen": seen}
-        with self._lock:
-            while self._count_asked(participant) == asked and model is self.model:
-                number = len(self._ledger.state.entries)
-                if self._ledger.add("asked", number, body):
-                    return self._ledger.state.entries[number]
-                if entry := waiting():  # one expired while we chose
-                    return entry
-        return None
-
-    def _count_asked(self, participant: str | None) -> int:
-        """Number of questions that the same model has asked."""
-        state = self._ledger.state
-        separate = self.plan.people.participants == "separate"
-        return state.count_of(participant) if separate else len(state.entries)
-
-    def _catch_up(self) -> bool:
-        with self._lock:
-            return self._ledger.catch_up()
-
-    def _expire_old(self) -> None:
-        if self.plan.expires is None:
-            return
-        latest = time.time() - self.plan.expires
-
-        def is_late(entry: Entry) -> bool:
-            return entry.status == "open" and entry.asked < latest
-
-        for entry in filter(is_late, self._ledger.state.having("open")):
-            self._ledger.change("expired", entry.id, {}, is_late)
-
     # queries
 
     def _now(self) -> Snapshot:
@@ -706,46 +595,7 @@ class Study:
         with self._lock:
             self._ledger.catch_up()
             state = State(dict(self._ledger.state.entries), self._ledger.state.last)
-            return Snapshot(self.model, state, self._choose)
-
-    def _chosen_ahead(self, model: Model, situation: Situation) -> Chosen:
-        assert self._prefetch is not None
-        return self._prefetch.get((model, situation))
-
-    def _look_ahead(self, entry: Entry) -> None:
-        if self._prefetch is None:
-            return
-        # in one model of all, what others answer makes every query obsolete but the last one's
-        group = entry.participant if self.plan.people.participants == "separate" else None
-        model = self.model
-        self._prefetch.expect([(model, one) for one in self._situations_after(entry)], group)
-
-    def _situations_after(self, entry: Entry) -> list[Situation]:
-        """One for each likely answer to an open question."""
-        likely = self.plan.kind.likely_answers(self.size, self._last_answer)
-        coming = (replace(entry, status="answered", answer=answer) for answer in likely)
-        plan, context, who = self.plan, entry.context, entry.participant
-        return [self._situation(plan, context, who, supposed) for supposed in coming]
-
-    @property
-    def _last_answer(self) -> Answer | None:
-        """The answer to the last question that has one."""
-        latest_first = reversed(self._ledger.state.entries.values())
-        return next((entry.answer for entry in latest_first if entry.status == "answered"), None)
-
-    def _situation(
-        self, plan: Plan, context: Setting | None, participant: str | None, supposed: Entry | None = None
-    ) -> Situation:
-        """All that the next question depends on beside the plan, now or if a question were answered so."""
-        from askwise.study.questions import Situation
-
-        return Situation.of(self._ledger.state, context, plan.people, participant, supposed)
-
-
-def _next_question(model: Model, situation: Situation) -> Chosen:
-    from askwise.study.questions import next_question
-
-    return next_question(model, situation)
+            return Snapshot(self.model, state, self._asking.choose)
 
 
 def _undoing(entry: Entry, key: str | None) -> Draft:
