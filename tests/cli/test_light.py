@@ -12,7 +12,7 @@ from test_cli import NOISE, SPACE, document, folder, told, written  # noqa: F401
 from askwise.model.kernels import SMOOTHNESS
 from askwise.study.plan import _BUILT_IN, AVERAGED
 
-HEAVY = ["torch", "gpytorch", "scipy", "numpy", "matplotlib"]
+HEAVY = ["pydantic", "torch", "gpytorch", "scipy", "numpy", "matplotlib"]
 LIGHT = [
     *("--help", "--version", "check", "tell 0 B --amend", "tell 3 skip", "history", "export", "undo"),
     *("expire --all", "tell 1 void", "export --format json", "init other.toml"),
