@@ -56,16 +56,19 @@ def prediction_table(found: Sequence[Prediction], study: Study) -> Table:
     """A row for each setting, with intervals of 95%."""
     parameters = study.space.parameters
     chance = "preferred" if study.plan.kind.compares else "works"
+    level = [f"{100 * study.plan.level:.4g}% or more"] if study.plan.level is not None else []
     rows = [
         (
             *(parameter.text(one.params[name]) for name, parameter in parameters.items() if parameter.width),
             _percent(one.probability, one.probability_interval),
+            *([] if one.above_level is None else [f"{one.above_level:.0%}"]),
             _number(one.mean, one.interval),
         )
         for one in found
     ]
     heads = [name for name, parameter in parameters.items() if parameter.width]
-    return table([*heads, chance, "utility"], rows, right=range(len(heads) + 2))
+    columns = [*heads, chance, *level, "utility"]
+    return table(columns, rows, right=range(len(columns)))
 
 
 def prediction_notes(study: Study) -> str:
@@ -73,6 +76,9 @@ def prediction_notes(study: Study) -> str:
     works = "Works: how often the setting is expected to work"
     preferred = "Preferred: how often the setting is expected to be preferred to the recommended one"
     chance = preferred if study.plan.kind.compares else works
+    if study.plan.level is not None:
+        rate = f"{100 * study.plan.level:.4g}%"
+        chance += f".\n{rate} or more: the probability that it works at least {rate} of the time"
     return (
         f"{chance}.\nUtility: the higher the better; {study.plan.kind.unit}.\nIn brackets: intervals of 95%."
     )

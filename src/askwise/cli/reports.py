@@ -8,10 +8,23 @@ from rich.console import Console
 
 from askwise.cli import people
 from askwise.cli.app import counted
+from askwise.cli.listing import prediction_notes, prediction_table
 from askwise.cli.screen import console, name_of, question_table, table
 from askwise.cli.session import Case, Session
 from askwise.space import readable
-from askwise.study import UNTRUSTED, Best, Checkpoint, Raters, Simulation, Status, Study, YesNo, conclusion
+from askwise.study import (
+    UNTRUSTED,
+    Best,
+    Checkpoint,
+    LevelSet,
+    Raters,
+    Simulation,
+    Status,
+    Study,
+    YesNo,
+    conclusion,
+    percent,
+)
 from askwise.study.program import differences
 from askwise.study.questions import Replayed
 
@@ -41,6 +54,11 @@ def print_best(
     out.print(question_table([found.params], session.config.space, headed=False))
     out.print()
     out.print(study.plan.kind.sentence(found.probability, has_reference))
+    if found.above_level is not None:
+        out.print(
+            f"That it works at least {_rate(study.plan.level)} of the time has a probability of "
+            f"{found.above_level:.0%}; `askwise level` shows all settings."
+        )
     if study.plan.people.participants == "population" and who is None:
         out.print("That is about the taste that all have in common; --participant NAME shows one person's.")
     if flagged := [check.detail for check in study.checks(who) if check.flagged]:
@@ -66,9 +84,49 @@ def print_status(
             f"\nOne more answer is expected to improve the setting by {readable(found.gain)}, all further "
             f"ones together by {readable(found.regret)} ({study.plan.kind.unit})."
         )
+    if found.misclassified is not None:
+        out.print(
+            "\n`askwise level` shows which settings work often enough, which do not, and the safest ones."
+        )
     if raters is not None:
         _print_raters(out, study, raters)
     out.print(f"\n{found.hint}")
+
+
+def print_level(out: Console, session: Session, found: LevelSet, participant: str | None) -> None:
+    """Show which share of the space works at least so often, and the safest settings."""
+    study = session.study
+    whose = "" if participant is None else f" for {participant}"
+    rate, sure = _rate(found.level), f"{100 * found.confidence:.4g}%"
+    answers = counted(study.count(), "answer")
+    out.print(f"Settings that work at least {rate} of the time{whose}, after {answers}:\n")
+    meanings = {
+        "inside": f"do, with a probability of {sure} or more",
+        "outside": f"do not, with a probability of {sure} or more",
+        "unclear": "neither is that sure",
+    }
+    rows = [(side, people.percent(getattr(found, side)), words) for side, words in meanings.items()]
+    if all(
+        getattr(found, side).interval is None for side in meanings
+    ):  # of all settings: nothing is estimated
+        rows = [(side, f"{getattr(found, side).value:.0%}", words) for side, words in meanings.items()]
+    out.print(table(["", "share of the space", ""], rows, right=[1]))
+    out.print(
+        f"\nThe true share is {people.percent(found.share)}. If every setting is put on its likelier side, "
+        f"{percent(found.misclassified)} of the space is expected to be on the wrong one."
+    )
+    counted_of = counted(found.settings, "setting")
+    out.print(
+        f"Shares are of {'all' if found.inside.interval is None else 'evenly spread'} {counted_of}; "
+        "in brackets 95% intervals."
+    )
+    out.print("\nThe safest settings:\n")
+    out.print(prediction_table(found.safest, study))
+    out.print(f"\n{prediction_notes(study)}")
+
+
+def _rate(level: float | None) -> str:
+    return "" if level is None else f"{100 * level:.4g}%"
 
 
 def _print_raters(out: Console, study: Study, found: Raters) -> None:
