@@ -35,7 +35,7 @@ RULES = ("straddle_phi", "straddle", "ucb_phi", "space-filling", "random")
 LEVELS = (0.95, 0.5)
 SHOWN = (25, 50, 100)
 FIRST = 5  # random questions, the same for every rule
-RUNS = 16
+RUNS = 12
 STEEPNESS = 4.0  # standard deviation of the function, in units of the noise of an answer
 SHARE = 0.25  # of the space that reaches the level
 POINTS, CONFIDENCE = 2048, 0.95
@@ -43,21 +43,22 @@ POINTS, CONFIDENCE = 2048, 0.95
 HEAD = """# Level sets
 
 `make bench-level`: simulated yes/no answers about {count} of the benchmark functions. Each function is
-standardised, multiplied by {steep:g} (so its standard deviation is {steep:g} times the noise of an answer) and
-shifted so that {share:.0%} of the space reaches the level. {first} random questions, the same for every rule,
-then those of the rule; Matern 5/2 kernels learned from the answers, as in a study. *Misclassified*: share of
-{points} settings spread over the space that the model puts on the wrong side of the level after 25, 50 and 100
-answers; whoever puts all outside has {share:.0%}. Mean of {runs} runs, with a 95% interval (1.96 standard errors
-on either side), which is about the runs: other functions would give other numbers. `space-filling` is a Sobol
-sequence.
+standardised, multiplied by {steep:g} (so its standard deviation is {steep:g} times the noise of an answer)
+and shifted so that {share:.0%} of the space reaches the level. {first} random questions, the same for every
+rule, then those of the rule; Matern 5/2 kernels learned from the answers, as in a study. *Misclassified*:
+share of {points} settings spread over the space that the model puts on the wrong side of the level after 25,
+50 and 100 answers; whoever puts all outside has {share:.0%}. Mean of {runs} runs, with a 95% interval (1.96
+standard errors on either side), which is about the runs: other functions would give other numbers.
+`space-filling` is a Sobol sequence. All of it took {seconds:.0f} s of CPU on one core.
 """
 HONEST = """
 ## What a study says about itself
 
 By the same runs. *Expected*: the share that the model itself expects to misclassify
-(`study.status().misclassified`). *Inside*, *outside*: of the settings that are put there with a confidence of
-{confidence:.0%}, the share that really is (it should be {confidence:.0%} or more), and in brackets their share of
-the space. *Says stop*: in how many runs the hint is "You may stop", and what is then really misclassified.
+(`study.status().misclassified`). *Inside*, *outside*: of the settings that are put there with a confidence
+of {confidence:.0%}, the share that really is (it should be {confidence:.0%} or more), and in brackets their
+share of the space. *Says stop*: in how many runs the hint is "You may stop", and what is then really
+misclassified.
 """
 
 
@@ -222,7 +223,8 @@ def honesty(results: Results, functions: Sequence[str]) -> str:
                 )
                 cells = (
                     f"{level:g} | `{rule}` | {count} | {100 * expected.mean():.1f} | "
-                    f"{100 * wrong.mean():.1f} | {' | '.join(sides)} | {len(stopped)} of {len(stops)} | {then}"
+                    f"{100 * wrong.mean():.1f} | {' | '.join(sides)} | "
+                    f"{len(stopped)} of {len(stops)} | {then}"
                 )
                 lines.append(f"| {cells} |")
     return "\n".join(lines) + "\n"
@@ -249,7 +251,13 @@ def main() -> None:
                     results[level, rule, name, count] = seen
             print(f"{level:g} {rule}: {time.process_time() - began:.0f} s of CPU so far", flush=True)
     head = HEAD.format(
-        count=len(functions), steep=STEEPNESS, share=SHARE, first=FIRST, points=POINTS, runs=given.runs
+        count=len(functions),
+        steep=STEEPNESS,
+        share=SHARE,
+        first=FIRST,
+        points=POINTS,
+        runs=given.runs,
+        seconds=time.process_time() - began,
     )
     tables = "".join(table(results, level, functions) for level in LEVELS)
     page = f"{head}{tables}{HONEST.format(confidence=CONFIDENCE)}{honesty(results, functions)}"

@@ -16,6 +16,7 @@ from askwise.study import (
     UNTRUSTED,
     Best,
     Checkpoint,
+    Estimate,
     LevelSet,
     Raters,
     Simulation,
@@ -23,6 +24,7 @@ from askwise.study import (
     Study,
     YesNo,
     conclusion,
+    level_sentence,
     percent,
 )
 from askwise.study.program import differences
@@ -54,11 +56,9 @@ def print_best(
     out.print(question_table([found.params], session.config.space, headed=False))
     out.print()
     out.print(study.plan.kind.sentence(found.probability, has_reference))
-    if found.above_level is not None:
-        out.print(
-            f"That it works at least {_rate(study.plan.level)} of the time has a probability of "
-            f"{found.above_level:.0%}; `askwise level` shows all settings."
-        )
+    if study.plan.level is not None and found.above_level is not None:
+        out.print(level_sentence(study.plan.level, found.above_level))
+        out.print("`askwise level` shows all settings that do.")
     if study.plan.people.participants == "population" and who is None:
         out.print("That is about the taste that all have in common; --participant NAME shows one person's.")
     if flagged := [check.detail for check in study.checks(who) if check.flagged]:
@@ -95,38 +95,28 @@ def print_status(
 
 def print_level(out: Console, session: Session, found: LevelSet, participant: str | None) -> None:
     """Show which share of the space works at least so often, and the safest settings."""
-    study = session.study
-    whose = "" if participant is None else f" for {participant}"
-    rate, sure = _rate(found.level), f"{100 * found.confidence:.4g}%"
+    study, whose = session.study, "" if participant is None else f" for {participant}"
+    rate, sure = f"{100 * found.level:.4g}%", f"with a probability of {100 * found.confidence:.4g}% or more"
     answers = counted(study.count(), "answer")
     out.print(f"Settings that work at least {rate} of the time{whose}, after {answers}:\n")
-    meanings = {
-        "inside": f"do, with a probability of {sure} or more",
-        "outside": f"do not, with a probability of {sure} or more",
-        "unclear": "neither is that sure",
-    }
-    rows = [(side, people.percent(getattr(found, side)), words) for side, words in meanings.items()]
-    if all(
-        getattr(found, side).interval is None for side in meanings
-    ):  # of all settings: nothing is estimated
-        rows = [(side, f"{getattr(found, side).value:.0%}", words) for side, words in meanings.items()]
+    sides = {"inside": f"do, {sure}", "outside": f"do not, {sure}", "unclear": "not known yet"}
+    rows = [(side, _share(getattr(found, side)), words) for side, words in sides.items()]
     out.print(table(["", "share of the space", ""], rows, right=[1]))
+    every = found.inside.interval is None
     out.print(
-        f"\nThe true share is {people.percent(found.share)}. If every setting is put on its likelier side, "
-        f"{percent(found.misclassified)} of the space is expected to be on the wrong one."
-    )
-    counted_of = counted(found.settings, "setting")
-    out.print(
-        f"Shares are of {'all' if found.inside.interval is None else 'evenly spread'} {counted_of}; "
-        "in brackets 95% intervals."
+        f"\nThe true share is expected to be {_share(found.share)}. If every setting is put on its likelier "
+        f"side, {percent(found.misclassified)} of the space is expected to be on the wrong one.\n"
+        f"Shares are of {counted(found.settings, 'setting')}, "
+        f"{'all there are' if every else 'spread evenly'}, with intervals of 95% in brackets."
     )
     out.print("\nThe safest settings:\n")
-    out.print(prediction_table(found.safest, study))
-    out.print(f"\n{prediction_notes(study)}")
+    out.print(prediction_table(found.safest, study, found.level))
+    out.print(f"\n{prediction_notes(study, found.level)}")
 
 
-def _rate(level: float | None) -> str:
-    return "" if level is None else f"{100 * level:.4g}%"
+def _share(found: Estimate) -> str:
+    """A share with its interval; without one, it is known."""
+    return percent(found.value) if found.interval is None else people.percent(found)
 
 
 def _print_raters(out: Console, study: Study, found: Raters) -> None:

@@ -15,13 +15,13 @@ from torch import Tensor
 
 from askwise.errors import Refused
 from askwise.plots.planes import Plane, checked_pair, pairs
-from askwise.plots.readings import chance_of_best, chances
+from askwise.plots.readings import chance_of_best, chances, probabilities
 from askwise.plots.scene import Scene
 from askwise.plots.style import GOOD, INK, RED, STYLE, legend_below
 from askwise.plots.tags import settle
-from askwise.rules import latent_level
+from askwise.rules import checked_level
 from askwise.space import Setting
-from askwise.study import CONFIDENCE, Study
+from askwise.study import CONFIDENCE, Study, checked_confidence
 
 _SIDES = {"outside": "#f7f7f7", "unclear": "#f0cf97", "inside": "#5b9bc8"}  # lightest to darkest
 _RIM = 0.07  # distance of the answers above and below the rates
@@ -49,11 +49,12 @@ def study_level(
     if rate is None or study.plan.kind.compares:
         got = f"a {study.feedback} study" if study.plan.kind.compares else "none"
         raise Refused("level", "be given, of a yes/no study", got, "Write level=0.95, say.")
+    checked_level(rate)
+    checked_confidence(confidence)
     scene = Scene.of(study, context, participant)
     drawn = pairs(scene)[0] if pair is None else checked_pair(scene, pair)
     plane = Plane.of(scene, drawn)
-    border = latent_level(rate)
-    above = plane.values(lambda x: scene.belief.probability_above(x, border))
+    above = probabilities(plane, rate)
     text = f"works at least {100 * rate:.4g}% of the time"
     axes = (
         _along(plane, above, rate, confidence)

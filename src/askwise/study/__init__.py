@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from askwise.study.level_sets import Classified as Classified
     from askwise.study.level_sets import LevelOutlook as LevelOutlook
     from askwise.study.level_sets import LevelSet as LevelSet
+    from askwise.study.level_sets import checked_confidence as checked_confidence
     from askwise.study.level_sets import level_hint as level_hint
+    from askwise.study.level_sets import level_sentence as level_sentence
     from askwise.study.level_sets import level_set as level_set
     from askwise.study.level_sets import percent as percent
     from askwise.study.level_sets import side_of as side_of
@@ -68,7 +70,7 @@ _HOMES = {
     "feedback": ("FEEDBACKS",),
     "level_sets": (
         *("CONFIDENCE", "UNKNOWN_REGION", "Classified", "LevelOutlook", "LevelSet"),
-        *("level_hint", "level_set", "percent", "side_of"),
+        *("checked_confidence", "level_hint", "level_sentence", "level_set", "percent", "side_of"),
     ),
     "page": ("Page",),
     "plan": ("Plan",),

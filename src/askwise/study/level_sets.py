@@ -158,17 +158,20 @@ def level_hint(look: LevelOutlook, level: float, few: bool) -> str:
     """
     smaller = min(look.share, 1 - look.share)
     said = (
-        f"{percent(look.share)} of the space is expected to work at least {100 * level:.4g}% of the time, and "
-        f"{percent(look.misclassified)} to be taken for the wrong side"
+        f"{percent(look.share)} of the space is expected to work at least {100 * level:.4g}% of the time, "
+        f"and {percent(look.misclassified)} is expected to be taken for the wrong side"
     )
     clear = look.misclassified < _MOST and look.misclassified < _RELATIVE * smaller
     if not (clear or smaller < _NEGLIGIBLE):
         return f"Go on: {said}."
-    return (
-        f"Go on a little: {said}, but that rests on few answers."
-        if few
-        else f"You may stop: {said}. {UNKNOWN_REGION}"
-    )
+    if few:
+        return f"Go on a little: {said}, but that rests on few answers."
+    return f"You may stop: {said}. {UNKNOWN_REGION}"
+
+
+def level_sentence(level: float, probability: float) -> str:
+    """How likely it is that a setting works often enough."""
+    return f"That it works at least {100 * level:.4g}% of the time has a probability of {probability:.0%}."
 
 
 def spread(
