@@ -109,3 +109,15 @@ def test_what_cannot_be_drawn_is_refused(given, message):
 def test_duels_are_refused():
     with pytest.raises(aw.Refused, match=r"^level must be given, of a yes/no study; got a duel study\."):
         plots.study_level(Study(PLANE), level=0.9)
+
+
+def test_progress_shows_the_sides_and_what_is_misclassified():
+    study = answered(PLANE)
+    sides, wrong, _ = plots.study_progress(study).axes
+    found = study.level_set()
+    assert {line.get_label() for line in sides.lines} == {"inside", "outside"}
+    assert [line.get_ydata()[-1] for line in sides.lines] == [found.inside.value, found.outside.value]
+    assert wrong.lines[0].get_ydata()[-1] == found.misclassified
+    early = Study(PLANE, "binary", level=0.9)
+    early.record([{"force": 5.0, "speed": 5.0}], True)
+    plots.study_progress(early).canvas.draw()

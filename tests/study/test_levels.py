@@ -13,9 +13,20 @@ from hypothesis import strategies as st
 import askwise as aw
 from askwise.numerics import generator, ndtr
 from askwise.rules import latent_level, parse
-from askwise.study import LevelOutlook, Plan, Study, level_hint, load, side_of
+from askwise.study import (
+    LevelOutlook,
+    Plan,
+    Simulation,
+    Study,
+    conclusion,
+    level_hint,
+    load,
+    side_of,
+    simulated,
+)
 from askwise.study.export import level_csv
 from askwise.study.level_sets import SETTINGS, _share, spread
+from askwise.study.simulation import SimulatedUser
 from tensors import f64
 
 SPACE = aw.Space(force=aw.Real(0, 10), speed=aw.Real(0, 5))
@@ -387,3 +398,19 @@ def test_the_template_for_yes_no_studies_has_a_level_to_uncomment():
 def test_the_level_of_the_latent_value_is_the_normal_quantile():
     for level in (0.01, 0.5, 0.95, 0.999):
         assert math.isclose(latent_level(level), scipy.stats.norm.ppf(level), abs_tol=1e-12)
+
+
+def test_simulated_users_say_how_much_is_on_the_wrong_side():
+    plan = Plan.checked(aw.Space(force=aw.Real(0, 10)), "binary", level=0.6, kernel=aw.kernel("se", 0.3, 9.0))
+    (found,) = simulated(Simulation(plan, 8, 2, 0))
+    assert len(found.misclassified) == 2
+    assert all(0 <= share <= 1 for share in found.misclassified)
+    assert "at most" in conclusion(found)
+    user = SimulatedUser(Simulation(plan, 8, 1, 0), 0)
+    study = Study.of(plan)
+    x = torch.linspace(0, 10, 60, dtype=torch.float64)
+    for place in x.tolist():  # who answers without noise is soon understood
+        setting = {"force": place}
+        study.record([setting], float(user.utilities([setting])) > latent_level(0.6))
+    assert user.misclassified(study.belief(), 0.6) < 0.15
+    assert user.misclassified(study.belief(), 1e-9) < 0.1

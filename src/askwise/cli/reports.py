@@ -187,9 +187,15 @@ def print_simulation(wanted: Simulation, results: Sequence[Checkpoint]) -> None:
     out, compares = console(), wanted.plan.kind.compares
     out.print(f"{counted(wanted.users, 'simulated user')}; medians, with quartiles in brackets:\n")
     last = "true best preferred" if compares else "works"
-    rows = [(row.answers, _quartiles(row.share), _quartiles(row.chance)) for row in results]
-    out.print(table(["answers", "way to the best", last], rows, right=[0, 1, 2]))
+    level = [] if wanted.plan.level is None else ["wrong side"]
+    rows = [
+        (row.answers, *map(_quartiles, (row.share, row.chance, row.misclassified)[: 2 + len(level)]))
+        for row in results
+    ]
+    out.print(table(["answers", "way to the best", last, *level], rows, right=range(4)))
     out.print("\nWay to the best: 0% is an average setting, 100% the user's best.")
+    if level:
+        out.print("Wrong side: share of the space that the model puts on the wrong side of the level.")
     if compares:
         out.print("True best preferred: 50% is no better than the recommended setting.")
     if wanted.plan.people.participants == "population":
