@@ -62,6 +62,18 @@ misclassified.
 """
 
 
+FOUND = """
+## What follows
+
+At a level of 0.95 the three rules that look at the answers do not differ clearly over all functions; they
+misclassify about one to two percent of the space less than random or space-filling questions do. At a level
+of 0.5 both straddle rules are better than `ucb_phi`, which looks for the best setting. The straddle rules
+differ on single functions (`straddle` is better on Forrester, `straddle_phi` on Ursem waves), not over all.
+On Hartmann 4 space-filling questions are as good as any rule, or better. On Hölder's table and Gramacy-Lee,
+which oscillate faster than the answers can follow, nothing helps at a level of 0.95.
+"""
+
+
 @dataclass(frozen=True)
 class Seen:
     """What a model says after some answers, for each lane."""
@@ -260,7 +272,7 @@ def main() -> None:
         seconds=time.process_time() - began,
     )
     tables = "".join(table(results, level, functions) for level in LEVELS)
-    page = f"{head}{tables}{HONEST.format(confidence=CONFIDENCE)}{honesty(results, functions)}"
+    page = f"{head}{tables}{FOUND}{HONEST.format(confidence=CONFIDENCE)}{honesty(results, functions)}"
     given.out.write_text(page, encoding="utf-8")
     print(page)
 

@@ -144,11 +144,9 @@ def _counts(model: Model, answers: tuple[Answered, ...]) -> list[int]:
 def _levels(sides: Axes, wrong: Axes, points: Sequence[tuple[int, LevelSet]], missing: str) -> None:
     """Shares inside and outside above, what is expected to be misclassified below."""
     x = [question for question, _ in points]
-    for side, look in (
-        ("inside", {"color": BLUE, "marker": "o"}),
-        ("outside", {"color": GREY, "marker": "s"}),
-    ):
-        sides.plot(x, [getattr(found, side).value for _, found in points], ms=5, lw=1.6, label=side, **look)
+    for side, look, colour in (("inside", "o-", BLUE), ("outside", "s-", GREY)):
+        shares = [getattr(found, side).value for _, found in points]
+        sides.plot(x, shares, look, color=colour, ms=5, lw=1.6, label=side)
     sides.set(ylim=(-0.03, 1.03), ylabel="share of\nthe space")
     misclassified = [found.misclassified for _, found in points]
     wrong.plot(x, misclassified, "o-", color=RED, ms=5, lw=1.6)
