@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: serve screenshots paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-checks bench-crowd bench-raters bench-items bench-web bench-gpu clean
+.PHONY: serve screenshots paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-level bench-preferential bench-checks bench-crowd bench-raters bench-items bench-web bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -53,6 +53,9 @@ bench-batches: $(READY)  ## batches of 4, 9 and 25: distinct members and regret
 
 bench-learned: $(READY)  ## regret with learned and with known kernels
 	$(RUN) benchmarks/learned.py
+
+bench-level: $(READY)  ## level sets: share of the space on the wrong side, by rule; seven minutes of one core
+	$(RUN) benchmarks/level.py
 
 bench-preferential: $(READY)  ## duels, compared with Optuna-dashboard's sampler: time per query, and regret
 	$(RUN) benchmarks/preferential.py
