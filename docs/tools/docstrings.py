@@ -19,10 +19,10 @@ class Markdown(Extension):
 def as_markdown(docstring: str) -> str:
     """A docstring with formulas, code and names of objects in Markdown."""
     text = "\n\n".join(map(_listed, inspect.cleandoc(docstring).split("\n\n")))
+    text = re.sub(r"``([^`]+)``", r"`\1`", text)  # before there are blocks between three of these
     text = re.sub(r"^\.\. math::(.*?)(?=^\S|\Z)", _equation, text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r":math:`([^`]*)`", lambda found: f"${' '.join(found[1].split())}$", text)
     text = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", text)
-    text = re.sub(r"``([^`]+)``", r"`\1`", text)
     return re.sub(r"((?:^>>> .*\n?)(?:^.+\n?)*)", r"```pycon\n\1\n```\n", text, flags=re.MULTILINE)
 
 
