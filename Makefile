@@ -39,7 +39,7 @@ bench-core: $(READY)  ## speed and memory, compared with BoTorch and scikit-lear
 docs: $(READY)  ## the page of rules, the notebooks and the figures, from the code
 	$(RUN) docs/build.py
 	$(RUN) docs/pictures.py
-	$(RUN) docs/notebooks.py
+	$(RUN) docs/tools/notebooks.py
 
 site: $(READY)  ## the documentation as a site in out/site; warnings are errors, links are checked
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet

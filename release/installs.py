@@ -24,7 +24,11 @@ for _ in range(10):
     study.tell(question, int(question.options[1]["gain"] > question.options[0]["gain"]))
 assert study.best().params["gain"] > 20
 """
-RUN = "import subprocess, sys\ndef run(*words): subprocess.run([sys.executable, '-m', 'askwise', *words], check=True)\n"
+RUN = """
+import subprocess, sys
+def run(*words):
+    subprocess.run([sys.executable, "-m", "askwise", *words], check=True)
+"""
 PROGRAMS = {
     "": "",
     "pandas": "assert len(study.to_dataframe()) == 10",
