@@ -94,9 +94,8 @@ def main() -> None:
     found = f"gain {best.params['gain']:.1f} dB, cutoff {best.params['cutoff']:.0f} Hz"
     picture(study, best, OUT / "demo.png")
     print(f"\nRecommended: {found}, which beats a setting at random in {best.probability:.0%} of duels.")
-    print(
-        f"Picture: {OUT / 'demo.png'}, with the hidden taste ({LIKED['gain']:.0f} dB, {LIKED['cutoff']:.0f} Hz)."
-    )
+    hidden = f"{LIKED['gain']:.0f} dB, {LIKED['cutoff']:.0f} Hz"
+    print(f"Picture: {OUT / 'demo.png'}, which also shows the hidden taste (best at {hidden}).")
     print("Now you: `make serve` opens a page on which you choose flowers, and finds the one you like best.")
 
 

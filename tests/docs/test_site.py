@@ -101,7 +101,7 @@ def test_docstrings_become_markdown():
     )
     assert "```math\n\\mu + \\beta\n```" in text
     assert "- `first`: one thing.\n- `second`: another, see `ask` and $\\Phi$." in text
-    assert "```pycon\n>>> 1 + 1\n2\n\n```" in text
+    assert "```pycon\n>>> 1 + 1\n2\n```" in text
 
 
 @pytest.mark.slow
