@@ -277,7 +277,36 @@ def test_coinciding_points_are_counted_in_the_first_runs(results, text):
     assert run.coincident("muc") == pytest.approx(1 / (held.experiment.iterations - initial))
     rows = table(part(text, "## What goes wrong"), "Queries in which two points coincide")
     assert rows["muc"]["pbo"] == "100.0 %"  # made up: all points are zero
-    assert rows["muc m=9"]["pbo"] == "\u2013"
+    assert rows["muc"]["batch-as-run"] == "100.0 %"
+    assert rows["ei"]["batch-as-run"] == "\u2013"
+    sizes = table(part(text, "## What goes wrong"), "Queries in which two points coincide, `batch-sizes`")
+    assert set(sizes["muc_joint"].values()) == {"muc_joint", "100.0 %"}
+
+
+def test_functions_with_wide_priors_are_apart(tmp_path, monkeypatch):
+    for name in ("score_curves", "regret_curves", "win_matrices", "superiority_of_best"):
+        monkeypatch.setattr(figures, name, blank)
+    functions = (
+        "ackley",
+        "dixon_price",
+        "sphere",
+        "trid",
+    )  # the first has a variance of 1, the last two 20000
+    experiment = small("bbo", functions)
+    write([keep(tmp_path / "bbo", experiment, made_up(experiment))], tmp_path / "out")
+    text = part((tmp_path / "out" / "report.md").read_text(), "## What goes wrong")
+    assert (
+        "2 of the 3 functions with a prior standard deviation above 100 sit on that bound (sphere, trid)"
+        in text
+    )
+    run, rows = (
+        Analysis(load(tmp_path / "bbo"), tmp_path),
+        table(text, "Normalised regret after the last query"),
+    )
+    for rule in run.arms:
+        last, row = run.regret[rule][..., -1], rows[spelled(rule)]
+        assert first(row["3 with wide priors<br>mean"]) == pytest.approx(last[1:].mean(), abs=6e-4)
+        assert first(row["1 others<br>median"]) == pytest.approx(np.median(last[0]), abs=6e-4)
 
 
 def test_tables_are_also_written_in_latex(report, text):
