@@ -2,6 +2,7 @@
 
     python benchmarks/paper.py                                  # all of them, on this machine's CPU
     python benchmarks/paper.py --device cuda --workers 12 pbo bbo batch
+    python benchmarks/paper.py pbo --rules "eiig(k=0.1)" eubo  # some of the rules
 
 An interrupted experiment resumes when it is started again.  Several processes can share one GPU; NVIDIA's
 multi-process service lets them compute in parallel (`nvidia-cuda-mps-control -d`).
@@ -27,13 +28,16 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--lanes", type=int, help="maximum number of runs computed together")
+    parser.add_argument("--rules", nargs="+", help="labels of the arms to run; by default all")
     parser.add_argument("--replicates", type=int)
     parser.add_argument("--iterations", type=int)
     parser.add_argument("--work", type=Path, default=ROOT / "out" / "bench", help="where runs are stored")
     parser.add_argument("--packed", type=Path, default=ROOT / "results", help="where packed results go")
     options = parser.parse_args()
     for name in options.experiments or EXPERIMENTS:
-        experiment = EXPERIMENTS[name].reduced(replicates=options.replicates, iterations=options.iterations)
+        rules = None if options.rules is None else tuple(options.rules)
+        lengths = {"replicates": options.replicates, "iterations": options.iterations}
+        experiment = EXPERIMENTS[name].reduced(rules=rules, **lengths)
         start = time.monotonic()
         campaign = Campaign(experiment, options.work / name, options.device, options.lanes)
         campaign.run(Processes(options.workers), sys.stderr)

@@ -17,7 +17,7 @@ from askwise.loop import check_size
 from askwise.rules import parse
 
 HOUSE = re.compile(r"^[^;\n]+ must [^;\n]+; got [^\n]+\. [^\n]+$")
-BBO = ["ucb_phi", "ucb_f", "thompson", "binary_ei", "random"]
+BBO = ["ucb_phi", "ucb_f", "ucb_f(beta=2.33)", "thompson", "binary_ei", "random"]
 PBO = [
     "muc",
     "dueling_ucb",
@@ -25,10 +25,11 @@ PBO = [
     "duel_thompson",
     "dueling_thompson",
     "kss",
-    "eiig",
+    "eiig(k=0.5)",
+    "eiig(k=0.1)",
     "ei",
-    "random",
 ]
+LATER = ["eubo", "dueling_ucb_phi", "max_entropy_challenge", "hallucination_believer"]
 BATCH = ["muc", "kss", "random"]
 each_experiment = pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS))
 
@@ -40,24 +41,27 @@ def labels(name: str) -> list[str]:
 # what there is
 
 
-def test_there_are_ten_experiments():
+def test_there_are_the_experiments_of_the_paper_and_ours():
     as_run, as_said = {"bbo-as-run", "pbo-as-run", "batch-as-run"}, {"bbo", "pbo", "batch"}
-    assert set(EXPERIMENTS) == as_run | as_said | {"batch-sizes", "beta", "pbo-averaged", "pbo-learned"}
+    learned = {"bbo-learned", "pbo-learned", "batch-learned", "pbo-averaged"}
+    clearer = {f"pbo-{kernels}-{times}" for kernels in ("learned", "averaged") for times in (3, 10)}
+    assert set(EXPERIMENTS) == as_run | as_said | learned | clearer | {"batch-sizes", "beta"}
     assert all(name == experiment.name for name, experiment in EXPERIMENTS.items())
 
 
-def test_the_three_of_the_paper_have_its_number_of_queries():
+def test_the_three_of_the_paper_have_its_runs_and_queries():
     paper = [EXPERIMENTS[name] for name in ("bbo", "pbo", "batch")]
-    assert sum(each.lane_iterations for each in paper) == 34 * (5 * 60 * 100 + 9 * 40 * 80 + 3 * 30 * 30)
+    assert sum(each.lane_iterations for each in paper) == 34 * (6 * 60 * 100 + 14 * 40 * 80 + 3 * 30 * 30)
     assert [(each.replicates, each.iterations) for each in paper] == [(60, 100), (40, 80), (30, 30)]
     assert all(each.functions == PAPER for each in paper)
 
 
 def test_rules_and_sizes_are_those_of_the_paper():
-    for text in ("bbo", "bbo-as-run"):
+    for text in ("bbo", "bbo-as-run", "bbo-learned"):
         assert labels(text) == BBO
-    for text in ("pbo", "pbo-as-run", "pbo-averaged", "pbo-learned"):
-        assert labels(text) == PBO
+    assert labels("pbo-as-run") == [*PBO, "random"]
+    for text in ("pbo", "pbo-averaged", "pbo-learned"):
+        assert labels(text) == [*PBO, *LATER, "random"]
     for text in ("batch", "batch-as-run"):
         assert labels(text) == BATCH
     for name, m in (("bbo", 1), ("bbo-as-run", 1), ("beta", 1), ("pbo", 2), ("pbo-as-run", 2), ("batch", 3)):
@@ -73,10 +77,15 @@ def test_experiments_as_run_have_the_units_and_the_metric_of_the_published_table
 
 
 def test_the_user_is_the_one_of_the_models_and_all_others_are_standardised():
-    assert {each.user for each in EXPERIMENTS.values()} == {User(noise=1.0, lapses=0.0)}
+    clearer = {
+        name: User(noise=1 / int(name.rpartition("-")[2])) for name in EXPERIMENTS if name[-1].isdigit()
+    }
+    assert all(each.user == clearer.get(name, User()) for name, each in EXPERIMENTS.items())
     others = [each for name, each in EXPERIMENTS.items() if not name.endswith("as-run")]
     assert {(each.scale, each.score) for each in others} == {("standardised", "value")}
-    assert {each.name for each in others if each.prior != "likelihood"} == {"pbo-averaged", "pbo-learned"}
+    for each in others:
+        kernels = [prior for prior in ("averaged", "learned") if prior in each.name] or ["likelihood"]
+        assert [each.prior] == kernels
 
 
 def test_batches_have_three_to_nine_members():

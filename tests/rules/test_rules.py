@@ -127,7 +127,7 @@ def test_rules_that_challenge_a_champion_have_the_stored_values(problem):
     """EIIG is stored with the sign of the paper."""
     belief, x, stored = solved(problem)
     moments = belief.predictive.against(f64(problem["champion"])[None]).moments(x)
-    for rule, name in [("muc", "MUC"), ("dueling_ucb", "Dueling_UCB"), ("eiig(sign=-1)", "EIIG")]:
+    for rule, name in [("muc", "MUC"), ("dueling_ucb", "Dueling_UCB"), ("eiig(k=0.5, sign=-1)", "EIIG")]:
         assert_stored(parse(rule).score(*moments), stored[name])
     assert_stored(parse("muc").log_score(*moments), stored["MUC"].log())
 
@@ -207,7 +207,7 @@ DEFINITIONS: dict[str, Callable[[float, float], float]] = {
     "dueling_ucb_phi": lambda m, v: (
         expected(Phi, m, v) + scipy.stats.norm.ppf(0.975) * math.sqrt(variance_of_rate(m, v))
     ),
-    "eiig": lambda m, v: 0.5 * math.log(expected(Phi, m, v)) + houlsby(m, v),
+    "eiig": lambda m, v: 0.1 * math.log(expected(Phi, m, v)) + houlsby(m, v),
     "eiig(k=2.0, sign=-1)": lambda m, v: 2 * math.log(expected(Phi, m, v)) - houlsby(m, v),
     "muc": variance_of_rate,
     "max_entropy_challenge": information,
@@ -669,7 +669,8 @@ def test_a_rule_documented_never_to_repeat_a_point_does_not(rule, data):
 def test_the_sign_of_the_paper_makes_the_champion_of_eiig_duel_with_itself():
     belief = inferred(mixed((20,)))
     apart = [
-        asked_of(belief, parse(text)).diff(dim=-2).abs().amax((-1, -2)) for text in ("eiig(sign=-1)", "eiig")
+        asked_of(belief, parse(text)).diff(dim=-2).abs().amax((-1, -2))
+        for text in ("eiig(k=0.5, sign=-1)", "eiig")
     ]
     assert (apart[0] < 1e-3).double().mean() > 0.5
     assert (apart[1] > 1e-2).all()
@@ -694,7 +695,14 @@ def variants() -> list[Rule]:
 def test_parse_inverts_str(rule):
     assert parse(str(rule)) == rule
     assert parse(f"  {rule} ") == rule
-    assert (str(rule) == rule.key) == (rule == type(rule)())
+    assert (str(rule) == rule.key) == (rule == type(rule)() and not rule.former)
+
+
+def test_a_record_means_the_defaults_of_its_time():
+    assert parse("eiig") == parse("eiig(k=0.1)")
+    assert parse("eiig", recorded=True) == parse("eiig(k=0.5)")
+    assert parse("eiig(k=0.1, sign=-1)", recorded=True) == parse("eiig(sign=-1)")
+    assert str(parse("eiig")) == "eiig(k=0.1)"  # so that no later default changes what it means
 
 
 def test_settings_may_be_whole_numbers():

@@ -102,13 +102,19 @@ def _arms(m: int, *rules: str) -> tuple[Arm, ...]:
     return tuple(Arm(rule, m) for rule in rules)
 
 
-_BINARY = _arms(1, "ucb_phi", "ucb_f", "thompson", "binary_ei", "random")
-_DUELS = _arms(
+# UCB_f also with the weight of UCB_Phi, so that the two are compared at the same one
+_BINARY = _arms(1, "ucb_phi", "ucb_f", "ucb_f(beta=2.33)", "thompson", "binary_ei", "random")
+_PUBLISHED_DUELS = _arms(
     2,
-    *("muc", "dueling_ucb", "bivariate_ei", "duel_thompson", "dueling_thompson", "kss", "eiig", "ei"),
-    "random",
+    *("muc", "dueling_ucb", "bivariate_ei", "duel_thompson", "dueling_thompson", "kss"),
+    *("eiig(k=0.5)", "eiig(k=0.1)", "ei", "random"),
+)
+_DUELS = (
+    *_PUBLISHED_DUELS[:-1],
+    *_arms(2, "eubo", "dueling_ucb_phi", "max_entropy_challenge", "hallucination_believer", "random"),
 )
 _BATCHES = _arms(3, "muc", "kss", "random")
+_JOINT_BATCHES = _arms(3, "muc", "muc_joint", "kss", "random")
 _SIZES = tuple(Arm(rule, m, f"{rule} m={m}") for m in (3, 5, 7, 9) for rule in ("muc", "muc_joint", "random"))
 # a rule without a value has the beta of the paper, 2.33 for UCB_Phi and 1 for UCB_f
 _BETAS = _arms(
@@ -124,16 +130,20 @@ _RESCALED: _Design = ("rescaled", "recovered", "probability")
 _LEARNED: _Design = ("standardised", "learned", "value")
 _AVERAGED: _Design = ("standardised", "averaged", "value")
 
+_GOOD_DUELS = _arms(2, "muc", "dueling_ucb", "duel_thompson", "eubo", "eiig(k=0.1)", "random")
+
 # name, title, arms, (replicates, iterations, initial), (units, prior, metric)
 _TABLE: tuple[tuple[str, str, tuple[Arm, ...], tuple[int, int, int], _Design], ...] = (
     ("batch", "Batches of three, standardised", _BATCHES, (30, 30, 5), _STANDARDISED),
     ("batch-as-run", "Batches of three, as the published table was made", _BATCHES, (30, 30, 6), _RAW),
+    ("batch-learned", "Batches, with kernels learned on the way", _JOINT_BATCHES, (30, 30, 5), _LEARNED),
     ("batch-sizes", "Batches of three to nine", _SIZES, (20, 30, 2), _STANDARDISED),
     ("bbo", "Yes/no, standardised", _BINARY, (60, 100, 2), _STANDARDISED),
     ("bbo-as-run", "Yes/no, as the published table was made", _BINARY, (60, 100, 3), _RESCALED),
+    ("bbo-learned", "Yes/no, with kernels learned on the way", _BINARY, (60, 100, 2), _LEARNED),
     ("beta", "Sensitivity to beta", _BETAS, (30, 100, 2), _STANDARDISED),
     ("pbo", "Duels, standardised", _DUELS, (40, 80, 5), _STANDARDISED),
-    ("pbo-as-run", "Duels, as the published table was made", _DUELS, (20, 50, 6), _RAW),
+    ("pbo-as-run", "Duels, as the published table was made", _PUBLISHED_DUELS, (20, 50, 6), _RAW),
     ("pbo-averaged", "Duels, with kernels averaged on the way", _DUELS, (40, 80, 5), _AVERAGED),
     ("pbo-learned", "Duels, with kernels learned on the way", _DUELS, (40, 80, 5), _LEARNED),
 )
@@ -142,12 +152,15 @@ _ABOUT = {
     "so for yes/no only; kernels of maximum likelihood; all three comparisons of a batch are answered.",
     "batch-as-run": "Functions in their raw units; the authors' kernels; all three comparisons of a batch "
     "are answered.",
+    "batch-learned": "The same as batch, but the kernel is learned from the answers, as in a study.",
     "batch-sizes": "What larger batches bring, and whether it pays to choose their members jointly, so that "
     "they tell different things (muc_joint). All comparisons of a batch are answered.",
     "bbo": "Functions standardised to mean 0 and variance 1, without a logarithm, and kernels of maximum "
     "likelihood, as in the paper's text.",
     "bbo-as-run": "Functions rescaled by the authors' constants, 17 of them through a logarithm; the "
     "authors' kernels; a run is scored by the probability of a yes.",
+    "bbo-learned": "The same as bbo, but the kernel is learned from the answers, as in a study, since no "
+    "user knows it.",
     "beta": "The two upper credible bounds with other weights of uncertainty, with the kernels of bbo.",
     "pbo": "Functions standardised to mean 0 and variance 1, which is our reading: the paper's text does so "
     "for yes/no only; kernels of maximum likelihood.",
@@ -160,3 +173,14 @@ _ABOUT = {
 }
 for _name, _title, _compared, _runs, _design in _TABLE:
     Experiment(_name, _title, _ABOUT[_name], _compared, *_runs, *_design).registered()
+for _times, _word in ((3, "three"), (10, "ten")):
+    for _kernels, _design in (("averaged", _AVERAGED), ("learned", _LEARNED)):
+        Experiment(
+            f"pbo-{_kernels}-{_times}",
+            f"Duels about {_word} times clearer differences, with kernels {_kernels} on the way",
+            f"The same as pbo-{_kernels}, but the functions have a standard deviation of {_times} noises.",
+            _GOOD_DUELS,
+            *(20, 80, 5),
+            *_design,
+            user=User(noise=1 / _times),
+        ).registered()

@@ -157,11 +157,9 @@ class _Lanes:
         if self.experiment.prior in ("learned", "averaged"):
             asked = len(data.signs[0]) // self.arm.pairs
             if refit_count(asked) == asked or self.prior is None:
-                expected = expected_kernel("matern52", [expected_length(self.d)] * self.d)
-                fitted = fit(data, expected).kernel
-                self.prior = (
-                    self._averaged(data, fitted, asked) if self.experiment.prior == "averaged" else fitted
-                )
+                averages, lengths = self.experiment.prior == "averaged", [expected_length(self.d)] * self.d
+                fitted = fit(data, expected_kernel("matern52", lengths, averaged=averages)).kernel
+                self.prior = self._averaged(data, fitted, asked) if averages else fitted
                 return self.prior, None
         assert self.prior is not None
         return self.prior, warm

@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
 from askwise.bench.chunks import Chunk, Folder, write_atomically
-from askwise.bench.experiments import Experiment
+from askwise.bench.experiments import EXPERIMENTS, Experiment
 from askwise.bench.functions import named
 from askwise.bench.lanes import RunId
-from askwise.bench.provenance import command, experiment_in
+from askwise.bench.provenance import command, experiment_in, grown, joined
 from askwise.bench.schedule import run_ids
 from askwise.errors import Refused
 
@@ -98,15 +98,46 @@ def _gathered(folder: Folder, whole: Experiment, about: dict[str, Any], partial:
 
 
 def pack(directory: Path | str, out: Path | str) -> Path:
-    """Write a finished campaign in compact form, small enough for a repository; returns its directory."""
+    """Write a finished campaign in compact form, small enough for a repository; returns its directory.
+
+    If the same experiment with other rules is packed there, these are kept beside the new ones.
+    """
     results, folder = load(directory), Folder(Path(out))
     if folder.chunks.exists():
         raise Refused("directory of a packed campaign", "not hold chunks", folder.path, "Choose another.")
     folder.path.mkdir(parents=True, exist_ok=True)
+    if folder.packed.exists():
+        results = with_more(load(out), results, folder.path)
     arrays = _packed(results)
     write_atomically(folder.packed, lambda file: _write_lzma(file, arrays))
     folder.write_about({**results.about, "experiment": asdict(results.experiment)})
     return folder.path
+
+
+def with_more(old: Results, new: Results, path: Path) -> Results:
+    """Old results with new ones, which replace those of the same rules; in the order of the experiment."""
+    if (old.functions, old.experiment.replicates) != (new.functions, new.experiment.replicates):
+        expected = f"have the functions and replicates of those in {path}"
+        raise Refused("results", expected, "others", "Pack them in another directory.")
+    experiment = grown(old.experiment, new.experiment, path)
+    known = [arm.label for arm in EXPERIMENTS[experiment.name].arms] if experiment.name in EXPERIMENTS else []
+    arms = sorted(
+        experiment.arms, key=lambda arm: known.index(arm.label) if arm.label in known else len(known)
+    )
+    labels = [arm.label for arm in arms]
+    about = dict(old.about)
+    for name, value in new.about.items():
+        if isinstance(value, list):
+            for one in value:
+                about |= joined(about, {name: one})
+        elif name in ("runs", "seconds", "computing_seconds"):
+            about[name] = about.get(name, 0) + value
+    joined_parts = {
+        name: {label: (getattr(old, name) | getattr(new, name))[label] for label in labels}
+        for name in ("scores", "converged", "seconds")
+    }
+    firsts = {**old.firsts, **new.firsts}
+    return Results(replace(experiment, arms=tuple(arms)), about=about, firsts=firsts, **joined_parts)
 
 
 def _packed(results: Results) -> dict[str, Shaped[np.ndarray, "..."]]:

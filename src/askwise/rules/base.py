@@ -37,6 +37,8 @@ class Rule(ABC):
     asks: ClassVar[frozenset[Asks]]
     source: ClassVar[str]
     cost: ClassVar[str]
+    former: ClassVar[dict[str, object]] = {}
+    """Settings that once had another default: records that do not name them mean that."""
 
     def __init_subclass__(cls, *, register: bool = True) -> None:
         """Register the rule under its key."""
@@ -59,10 +61,14 @@ class Rule(ABC):
         """The query of each lane: m points of the unit cube."""
 
     def __str__(self) -> str:
-        """Its key, with the settings that differ from the default; :func:`parse` reads it."""
+        """Its key, with the settings that differ from the default or once had another; for :func:`parse`."""
         values = [(field, getattr(self, field.name)) for field in fields(self)]
-        changed = [f"{field.name}={value!r}" for field, value in values if value != field.default]
-        return f"{self.key}({', '.join(changed)})" if changed else self.key
+        named = [
+            f"{field.name}={value!r}"
+            for field, value in values
+            if value != field.default or field.name in self.former
+        ]
+        return f"{self.key}({', '.join(named)})" if named else self.key
 
 
 def registry() -> dict[str, type[Rule]]:
@@ -81,8 +87,10 @@ def check_size(rule: Rule, m: int) -> None:
         raise Refused(f"rule {rule}", f"be used for what it asks ({kinds})", f"m = {m}", advice)
 
 
-def parse(text: str) -> Rule:
+def parse(text: str, *, recorded: bool = False) -> Rule:
     """The rule that a text such as ``muc`` or ``ucb_phi(beta=2)`` spells.
+
+    ``recorded``: the text is in a record, which may be older than today's defaults.
 
     >>> str(parse("ucb_phi(beta=2.0)"))
     'ucb_phi(beta=2.0)'
@@ -112,7 +120,7 @@ def parse(text: str) -> Rule:
             if not (number and abs(value) <= sys.float_info.max):
                 raise Refused(f"{name} of {key}", "be a finite number", repr(value), "Give one.")
             settings[name] = float(value)
-    return known[key](**settings)
+    return known[key](**(known[key].former | settings if recorded else settings))
 
 
 def challenge(

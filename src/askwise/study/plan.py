@@ -55,6 +55,8 @@ class Plan:
     people: People = SHARED
     implied: frozenset[str] = frozenset()
     """Settings of new studies that nobody asked for; a study that was begun without them goes on so."""
+    typed_rule: str | None = None
+    """The rule as it was given, if that was a text, which may leave settings to their defaults."""
 
     @classmethod
     def checked(cls, *settings: object, enough: bool = True, **named: object) -> "Plan":
@@ -92,6 +94,7 @@ class Plan:
             _checked_seconds(expires),
             _checked_share(repeats),
             People.read(kind.compares, **people),
+            typed_rule=rule if isinstance(rule, str) else None,
         )
 
     @functools.cached_property
@@ -99,7 +102,11 @@ class Plan:
         """The rule that chooses questions."""
         from askwise.rules import parse
 
-        return parse(self.spelled_rule) if isinstance(self.spelled_rule, str) else self.spelled_rule
+        return (
+            parse(self.spelled_rule, recorded=True)
+            if isinstance(self.spelled_rule, str)
+            else self.spelled_rule
+        )
 
     def changed(self, **instead: Any) -> "Plan":
         """The plan with other values of some of the ``CHANGEABLE`` settings."""
@@ -118,7 +125,9 @@ class Plan:
     def changed_by(self, written: Mapping[str, Any]) -> "Plan":
         """The plan after a change that :func:`difference` wrote."""
         given = {name: value for name, value in written.items() if name in CHANGEABLE}
-        return _with_modules(written.get("imports", []), lambda: self.changed(**_read_back(given)))
+        return _with_modules(
+            written.get("imports", []), lambda: self.changed(**_with_rule(_read_back(given)))
+        )
 
     @property
     def kind(self) -> Feedback:
@@ -169,9 +178,18 @@ class Plan:
     def written_like(self, stored: Mapping[str, Any]) -> dict[str, Any]:
         """The plan as JSON, with what nobody asked for as it is in a stored study."""
         kept = {key: value for key, value in self.to_dict().items() if key not in self.implied}
+        if kept["rule"] != stored["rule"] and self._is_rule_of(stored):
+            kept["rule"] = stored["rule"]
         if kept["space"] != stored["space"]:
             kept["space"] = self.space.like(Space.from_dict(stored["space"])).to_dict()
         return kept | {key: stored[key] for key in self.implied if key in stored}
+
+    def _is_rule_of(self, stored: Mapping[str, Any]) -> bool:
+        """Whether the stored rule is this one although it is written otherwise: its defaults have changed."""
+        if stored["rule"] == self.typed_rule:
+            return True
+        same = str(self.spelled_rule).partition("(")[0] == stored["rule"].partition("(")[0]
+        return same and bool(_with_rule(stored)["rule"] == self.rule)
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> "Plan":
@@ -183,7 +201,7 @@ class Plan:
             # not refused for want of settings: it may have been begun before that was checked
             back = _read_back(given)
             if homes or not isinstance(back["kernel"], str):
-                return cls.read(**back)
+                return cls.read(**_with_rule(back))
             checked = cls.read(**(back | {"rule": None, "kernel": _KERNEL}))
             return replace(checked, spelled_rule=back["rule"], kernel=back["kernel"])
 
@@ -198,7 +216,8 @@ class Plan:
         chosen = {id(parameter): parameter.dimensions for parameter in owners}
         length = model.expected_length(sum(chosen.values()))
         lengths = [length if one.expected_length is None else one.expected_length for one in owners]
-        return model.expected_kernel(_KERNEL if self.averages else self.kernel, lengths)
+        name = _KERNEL if self.averages else self.kernel
+        return model.expected_kernel(name, lengths, averaged=self.averages)
 
     @property
     def averages(self) -> bool:
@@ -237,6 +256,15 @@ def _read_back(written: Mapping[str, Any]) -> dict[str, Any]:
         parts = given["kernel"]
         given["kernel"] = kernel(parts["name"], parts["lengthscale"], parts["outputscale"])
     return given
+
+
+def _with_rule(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with the rule that their text meant when it was recorded."""
+    if "rule" not in given:
+        return dict(given)
+    from askwise.rules import parse
+
+    return {**given, "rule": parse(given["rule"], recorded=True)}
 
 
 def _with_modules(homes: Sequence[str], read: Callable[[], Plan]) -> Plan:

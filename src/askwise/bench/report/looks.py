@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from askwise.plots.style import BLUE, GREY, INK, ORANGE, RED
-from askwise.rules import parse
+from askwise.rules import RULES, parse
 
 _GREEN, _PURPLE = "#009e73", "#6a3d9a"
 _DASHED, _DOTTED, _BROKEN = (0, (5.0, 2.0)), (0, (1.0, 1.3)), (0, (6.0, 1.5, 1.5, 1.5))
@@ -66,7 +66,7 @@ def looks(arms: Mapping[str, str]) -> dict[str, Look]:
         variants.sort(key=lambda label: getattr(parse(arms[label]), "beta", 0.0))
         palest = _PALEST
         if len(variants) == 2:
-            variants.sort(key=lambda label: arms[label] == key)
+            variants.sort(key=lambda label: parse(arms[label]) == RULES[key]())
             palest = _PALE
         for place, label in enumerate(variants):
             white = palest * (1 - place / (len(variants) - 1)) if len(variants) > 1 else 0.0
