@@ -11,7 +11,9 @@ from askwise.bench.report import comparison, figures
 from askwise.bench.report.analysis import Analysis, described, recipe
 from askwise.bench.report.page import MISSING, Cell, Column, Page, Sheet, code, spelled, within
 
-NAMES = ("beta", "batch-sizes", "pbo-learned")
+_BY_SCENARIO = {one.title: (one.key, f"{one.key}-learned") for one in comparison.SCENARIOS}
+"""Experiments with known and with learned kernels."""
+NAMES = ("beta", "batch-sizes", *(learned for _, learned in _BY_SCENARIO.values()))
 
 
 _BETA = (
@@ -24,13 +26,13 @@ _SIZES = (
 )
 _LEARNED = (
     "Known hyperparameters were fitted to the function itself, which is impossible in practice. Learned "
-    "ones are estimated from the answers so far. Here are duels with both."
+    "ones are estimated from the answers so far."
 )
 
 
 def add(page: Page, runs: Mapping[str, Analysis]) -> None:
     """Add a section for each of these experiments that is among the runs."""
-    beta, sizes, learned = map(runs.get, NAMES)
+    beta, sizes, *every_learned = map(runs.get, NAMES)
     if beta is not None:
         bounds = "The bounds `ucb_phi` and `ucb_f` add β times the uncertainty to the mean."
         page.text(f"## Sensitivity to β\n\n{bounds} The experiment, {described(beta)}")
@@ -49,15 +51,27 @@ def add(page: Page, runs: Mapping[str, Analysis]) -> None:
         page.sheet(_sizes(sizes))
         page.sheet(comparison.pairs(sizes, _same_size(sizes)))
         comparison.add_runs(page, sizes, "Runs by batch size")
-    if learned is not None:
-        both = {"known": runs["pbo"]} if "pbo" in runs else {}
-        both["learned"] = learned
-        page.text(f"## Known and learned hyperparameters\n\n{_LEARNED}\n\n{comparison.listed(both)}")
-        page.sheet(_learned(both))
-        if "known" in both:
-            page.sheet(_difference(both["known"], learned))
-        comparison.warn(page, {title: run for title, run in both.items() if run.tables}, (ALPHA,))
-        comparison.add_runs(page, learned, "Runs with learned hyperparameters")
+    if any(every_learned):
+        page.text(f"## Known and learned hyperparameters\n\n{_LEARNED}")
+    for title, (known, learned) in _BY_SCENARIO.items():
+        if learned in runs:
+            _add_learned(page, title, runs.get(known), runs[learned])
+
+
+def _add_learned(page: Page, title: str, known: Analysis | None, learned: Analysis) -> None:
+    """Add the experiment with learned kernels beside that with known ones, if there is one."""
+    both = {"known": known} if known and known.results.functions == learned.results.functions else {}
+    both["learned"] = learned
+    page.text(f"### {title}\n\n{comparison.listed(both)}")
+    page.sheet(_learned(both))
+    comparison.warn(page, {title: run for title, run in both.items() if run.tables}, (ALPHA,))
+    if "known" in both:
+        page.sheet(_difference(both["known"], learned))
+    if learned.tables:
+        every = combinations(learned.tables[ALPHA].rules, 2)
+        folded = f"Every pair of rules, learned (<code>{learned.name}</code>)"
+        page.sheet(comparison.pairs(learned, every), folded=folded)
+    comparison.add_runs(page, learned, f"{title}: runs with learned hyperparameters")
 
 
 def _betas(run: Analysis) -> Sheet:
@@ -124,7 +138,7 @@ def _learned(both: Mapping[str, Analysis]) -> Sheet:
         "Normalised regret after the last query (95 % intervals for these functions), and ranks at level "
         f"{ALPHA:g} with the Borda score ± its standard error."
     )
-    return Sheet("learned", caption, columns, rows, recipe(*both.values()))
+    return Sheet(both["learned"].name, caption, columns, rows, recipe(*both.values()))
 
 
 def _difference(known: Analysis, learned: Analysis) -> Sheet:
@@ -147,7 +161,7 @@ def _difference(known: Analysis, learned: Analysis) -> Sheet:
         "above one with the known kernel, and how much its regret differs (negative: it is lower). Bold: "
         "significant for functions like these, at level 0.05."
     )
-    return Sheet("learned-known", caption, columns, rows, recipe(known, learned))
+    return Sheet(f"{learned.name}-known", caption, columns, rows, recipe(known, learned))
 
 
 def _named(known: Analysis, learned: Analysis) -> tuple[tuple[str, Analysis], tuple[str, Analysis]]:
