@@ -14,7 +14,7 @@ from askwise.bench.report.page import MISSING, Cell, Column, Page, Sheet, code, 
 
 _WINS = (
     "Percentage of functions on which the rule of the row beats that of the column "
-    f"at level {ALPHA:g}, by final score and by AUC."
+    f"at level {ALPHA:g}, by final score and by AUC; grey where a rule was not compared."
 )
 _SUPERIORITY = (
     "The same as a figure: right of the line, the best rule wins more than half of the comparisons. Thick "
