@@ -23,8 +23,8 @@ else:
     Belief = Data = Generator = Search = Tensor = Any
 
 Words = Mapping[Verdict, str]
-Chances = list[tuple[float, Answer]]
-"""Answers that may come, each with its probability."""
+Chances = list[tuple[Tensor, Answer]]
+"""Answers that may come, each with its probability in each lane."""
 _KEYWORDS = ("ranking", "pairs", "worst")  # of answers that mean nothing without
 _MOST_AHEAD = 6  # answers to a batch for which the next query is computed ahead
 _TRIALS = 4096  # draws of utilities, by which the chances to win are counted
@@ -137,18 +137,19 @@ class Feedback:
         return list(self.either)
 
     def chances(self, belief: Belief, query: Tensor, source: Generator, threshold: str = "best") -> Chances:
-        """What may be answered to a query [m, d], and how likely that is; ties if there have been some."""
+        """What may be answered to a query [*lane, m, d], and how likely that is; ties if there have been
+        some."""
         from askwise.numerics import ndtr
 
-        margin, other = belief.data.margin, query[1:] if self.compares else None
+        margin, other = belief.data.margin[..., None], query[..., 1:, :] if self.compares else None
 
         def beyond(mean: Tensor, var: Tensor, side: int) -> Tensor:
             return ndtr((side * mean - margin) / (1 + var).sqrt())
 
         chance = [partial(beyond, side=side) for side in (1, -1)]
-        above, below = (belief.averaged(formula, query[:1], other).item() for formula in chance)
+        above, below = (belief.averaged(formula, query[..., :1, :], other)[..., 0] for formula in chance)
         chances = list(zip((above, below, 1 - above - below), (*self.either, Tie()), strict=True))
-        return chances if margin > 0 else chances[:2]
+        return chances if (margin > 0).any() else chances[:2]
 
     def simulated(self, values: Tensor, source: Generator) -> Answer:
         """What a person answers who feels these values [m] with the noise that the model expects."""
@@ -265,7 +266,7 @@ class Batch(Feedback):
         return [Worst(k) if isinstance(last, Worst) else Ranking((k,)) for k in range(size)]
 
     def chances(self, belief: Belief, query: Tensor, source: Generator, threshold: str = "best") -> Chances:
-        """Who wins, and "can't decide", by draws of noisy utilities."""
+        """Who wins, and "can't decide", by draws of noisy utilities; of one lane without its dimension."""
         import torch
 
         mean, cov = belief.joint(query)
@@ -277,9 +278,9 @@ class Batch(Feedback):
             tied = first - second < belief.data.margin
         else:
             tied = drawn.amax(-1) - drawn.amin(-1) < belief.data.margin
-        wins = torch.bincount(drawn.argmax(-1)[~tied], minlength=len(mean)).float() / _TRIALS
-        chances: Chances = [(rate, Ranking((k,))) for k, rate in enumerate(wins.tolist())]
-        chances.append((tied.double().mean().item(), Tie()))
+        wins = torch.bincount(drawn.argmax(-1)[~tied], minlength=len(mean)).double() / _TRIALS
+        chances: Chances = [(rate, Ranking((k,))) for k, rate in enumerate(wins)]
+        chances.append((tied.double().mean(), Tie()))
         return [(rate, answer) for rate, answer in chances if rate > 0]
 
     def simulated(self, values: Tensor, source: Generator) -> Answer:
