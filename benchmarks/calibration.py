@@ -4,9 +4,9 @@
     python benchmarks/calibration.py page      # tables and figure of docs/calibration.md from the results
 
 Studies of duels and of yes/no questions about the paper's functions, scaled to standard deviations of 1, 3
-and 10 times the noise of an answer.  They run in lanes: each is asked, and told, what `aw.Study` with the same
-seed would ask and tell, with learned kernels and lapses.  Finished chunks are kept beside the results, so that
-an interrupted run goes on where it was; a run needs torch, gpytorch, scipy and numpy only.
+and 10 times the noise of an answer.  They run in lanes: each is asked and told what `aw.Study` with the same
+seed would ask and tell, with learned kernels and lapses.  Finished chunks are kept beside the results, so
+that an interrupted run goes on where it was.  A run needs neither matplotlib nor SQLAlchemy.
 """
 
 import argparse
@@ -47,7 +47,7 @@ KINDS, LEVELS = ("duel", "binary"), (1, 3, 10)
 CHECKPOINTS = (10, 20, 30, 40, 60, 80)
 REPLICATES = 10
 CANDIDATES = 8  # settings at random, of which the truly best one is the reference
-LANES = {"cpu": 32, "cuda": 340}  # studies computed together
+LANES = {"cpu": 16, "cuda": 340}  # studies computed together
 COLUMNS = [
     ("feedback", "U6"),
     ("function", "U24"),
@@ -248,11 +248,11 @@ class Lanes:
         crowd = search.space_filling(expectations.CROWD)
         first = torch.cat([here[:, None], others], -1).argmax(-1)
         alike = torch.cat([torch.ones_like(here[:, None]) > 0, expectations.same(point, asked)], -1)
-        success = torch.special.ndtr
-        compares = self.kind.compares
+        success, compares = torch.special.ndtr, self.kind.compares
+        against_crowd = here[:, None] - self.values(crowd)
         columns = {
             "random": expectations.chance(self.kind, belief, search, point, None),
-            "true_random": success(here[:, None] - self.values(crowd)).mean(-1) if compares else success(here),
+            "true_random": success(against_crowd).mean(-1) if compares else success(here),
             "reference": expectations.chance(self.kind, belief, search, point, reference),
             "true_reference": success(apart) if compares else (apart > 0).double(),
             "better": belief.probability_of_better(point, reference)[:, 0],

@@ -125,7 +125,7 @@ def probability_of_best(
     return counts.scatter_add(-1, first, torch.ones_like(first, dtype=torch.float32)) / len(drawn)
 
 
-def _expected_gain(  # noqa: PLR0913
+def _expected_gain(
     belief: Belief,
     kernel: Kernel | Kernels,
     search: Search,

@@ -121,7 +121,5 @@ def likely_bests(belief: Belief, plan: Plan, domain: Domain | None) -> Float[Ten
     search = _search(belief, plan, domain)
     rivals = expectations.rivals_of(search, plan.kind.champion(search, belief))
     mean, cov = belief.joint(rivals)  # paths of a person take a draw of everybody else's, too
-    normals = torch.randn(
-        len(mean), _DRAWS, generator=source(plan.seed, "likely bests"), dtype=mean.dtype
-    )
+    normals = torch.randn(len(mean), _DRAWS, generator=source(plan.seed, "likely bests"), dtype=mean.dtype)
     return rivals[(mean[:, None] + cholesky(cov)[0] @ normals).argmax(0)]

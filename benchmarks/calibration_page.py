@@ -1,0 +1,321 @@
+"""Tables and figure of docs/calibration.md, from the rows of benchmarks/calibration.py.
+
+An interval is of 95%, by a bootstrap over functions: studies of one function are alike.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import askwise as aw
+from askwise.plots.style import BLUE, GREY, INK, ORANGE, RED, STYLE
+from askwise.study import FEEDBACKS, Outlook, Plan
+from askwise.study.recommendation import hint
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
+RESAMPLES = 1000
+SURE = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
+FEW = (5, 10, 15)
+AIM = 0.9
+LOOKS = {1: (BLUE, "o"), 3: (ORANGE, "s"), 10: (RED, "^")}
+NAMES = {"duel": "duels", "binary": "yes/no"}
+QUANTITIES = {  # what a study says, and the truth
+    "reference": ("preferred to the reference (yes/no: better)", "true_reference"),
+    "better": ("better than the reference", "true_better"),
+    "best": ("no setting asked about is better", "true_best"),
+    "within": ("within the tolerance", "true_within"),
+}
+Rows = np.ndarray
+Said = Callable[[Rows], Bool[np.ndarray, " n"]]
+
+
+@dataclass(frozen=True)
+class Share:
+    """An average, with its interval."""
+
+    count: int
+    value: float
+    interval: tuple[float, float]
+
+    def __str__(self) -> str:
+        """In percent."""
+        low, high = self.interval
+        return f"{self.value:.0%} ({low:.0%} to {high:.0%})" if self.count else ""
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Statements of about the same probability, and how often they were true."""
+
+    said: float
+    true: Share
+
+
+def share(true: Float[np.ndarray, " n"], group: Sequence[object]) -> Share:
+    """The average of what is true, between 0 and 1, with an interval over groups."""
+    if len(true) == 0:
+        return Share(0, np.nan, (np.nan, np.nan))
+    _, index = np.unique(np.asarray(group), return_inverse=True)
+    sums, counts = np.bincount(index, true), np.bincount(index)
+    groups = len(counts)
+    drawn = np.random.default_rng(0).multinomial(groups, np.full(groups, 1 / groups), RESAMPLES)
+    means = (drawn @ sums) / (drawn @ counts)
+    low, high = np.quantile(means, (0.025, 0.975))
+    return Share(len(true), float(np.mean(true)), (float(low), float(high)))
+
+
+def reliability(
+    said: Float[np.ndarray, " n"],
+    true: Float[np.ndarray, " n"],
+    group: Sequence[object],
+    edges: Sequence[float] = EDGES,
+) -> list[Bin]:
+    """How often statements were true, by the probability that was said; empty bins are left out."""
+    place = np.clip(np.digitize(said, edges[1:-1]), 0, len(edges) - 2)
+    named = np.asarray(group)
+    found = []
+    for number in np.unique(place):
+        some = place == number
+        found.append(Bin(float(np.mean(said[some])), share(true[some], named[some])))
+    return found
+
+
+def calibration_error(bins: Sequence[Bin]) -> float:
+    """Average distance of what was said from how often it was true."""
+    counts = np.array([one.true.count for one in bins])
+    apart = np.array([abs(one.said - one.true.value) for one in bins])
+    return float((counts * apart).sum() / counts.sum())
+
+
+# the hint
+
+
+def tolerance(rows: Rows) -> Float[np.ndarray, " n"]:
+    """What the hint promises: that the rate is below this."""
+    return np.array([FEEDBACKS[name].close for name in rows["feedback"].tolist()])
+
+
+def right(rows: Rows) -> Bool[np.ndarray, " n"]:
+    """Whether the recommended setting was as good as "you may stop" promises."""
+    return rows["true_rate"] < tolerance(rows)
+
+
+def rule(sure: float, few: int) -> Said:
+    """The hint, with another probability and number of answers per parameter from which it says stop."""
+    return lambda rows: (rows["within"] >= sure) & (rows["answers"] >= few * rows["d"])
+
+
+def before(rows: Rows) -> Bool[np.ndarray, " n"]:
+    """The hint as it was: by the expected rate, from five answers per parameter on."""
+    return (rows["rate"] < tolerance(rows)) & (rows["answers"] >= 5 * rows["d"])
+
+
+def now(rows: Rows) -> Bool[np.ndarray, " n"]:
+    """What the hint of a study says."""
+    said = []
+    for row in rows:
+        look = Outlook(*(float(row[name]) for name in ("gain", "regret", "rate", "within")))
+        words = hint(_plan(str(row["feedback"]), int(row["d"])), int(row["answers"]), look)
+        said.append(words.startswith("You may stop"))
+    return np.array(said, dtype=bool)
+
+
+@cache
+def _plan(feedback: str, d: int) -> Plan:
+    return Plan.checked(aw.Space(**{f"x{k}": aw.Real(0, 1) for k in range(d)}), feedback)
+
+
+def first(rows: Rows, said: Bool[np.ndarray, " n"]) -> Rows:
+    """The row of each study in which it says so for the first time."""
+    some = np.sort(rows[said], order=["feedback", "function", "level", "replicate", "answers"])
+    _, index = np.unique(some[["feedback", "function", "level", "replicate"]], return_index=True)
+    return some[index]
+
+
+def studies(rows: Rows) -> int:
+    """Number of studies."""
+    return len(np.unique(rows[["feedback", "function", "level", "replicate"]]))
+
+
+def halves(rows: Rows) -> tuple[Rows, Rows]:
+    """Functions that are odd in alphabetical order, on which the hint is tuned, and even ones."""
+    names = sorted(set(rows["function"].tolist()))
+    odd = np.isin(rows["function"], names[::2])
+    return rows[odd], rows[~odd]
+
+
+def judged(rows: Rows, said: Said) -> tuple[Share, Share, int]:
+    """How often the hint is right when first said and whenever it is said, and how many studies say it."""
+    stop = said(rows)
+    once, ever = first(rows, stop), rows[stop]
+    return share(right(once), once["function"]), share(right(ever), ever["function"]), len(once)
+
+
+# tables
+
+
+def table(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
+    """A table in Markdown."""
+    rows = [head, ["---"] * len(head), *lines]
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
+
+
+def of_kinds(rows: Rows) -> list[tuple[str, Rows]]:
+    """Duels and yes/no questions apart."""
+    return [(kind, rows[rows["feedback"] == kind]) for kind in NAMES]
+
+
+def reliabilities(rows: Rows) -> str:
+    """Every quantity, in bins."""
+    lines = []
+    for kind, some in of_kinds(rows):
+        for name, (words, _) in QUANTITIES.items():
+            bins = reliability(some[name], truth(some, name), some["function"])
+            cells = [f"{one.said:.0%}: {one.true}, {one.true.count}" for one in bins]
+            lines.append((NAMES[kind], words, f"{calibration_error(bins):.3f}", "<br>".join(cells)))
+    return table(("study", "statement", "error", "said: true (interval), statements"), lines)
+
+
+def truth(rows: Rows, name: str) -> Float[np.ndarray, " n"]:
+    """What was true, for a quantity."""
+    if name == "within":
+        return right(rows).astype(float)
+    return rows[QUANTITIES[name][1]].astype(float)
+
+
+def regrets(rows: Rows) -> str:
+    """Expected and true regret by kind, noise and number of answers."""
+    lines = []
+    for kind, of_kind in of_kinds(rows):
+        for level in LOOKS:
+            some = of_kind[of_kind["level"] == level]
+            cells = []
+            for count in np.unique(some["answers"]):
+                at = some[some["answers"] == count]
+                cells.append(f"{at['regret'].mean():.2f} / {at['true_regret'].mean():.2f}")
+            lines.append((NAMES[kind], level, *cells))
+    return table(("study", "deviation", *(f"after {n}" for n in np.unique(rows["answers"]))), lines)
+
+
+def tuning(rows: Rows) -> str:
+    """The hint with other constants, on the odd functions."""
+    lines = []
+    odd, _ = halves(rows)
+    for kind, some in of_kinds(odd):
+        for few in FEW:
+            for sure in SURE:
+                once, ever, told = judged(some, rule(sure, few))
+                lines.append((NAMES[kind], few, f"{sure:.0%}", once, ever, f"{told} of {studies(some)}"))
+    head = ("study", "answers per parameter", "probability", "right when first said", "whenever said")
+    return table((*head, "studies that say it"), lines)
+
+
+def hints(rows: Rows) -> str:
+    """The hint as it was and as it is, on the functions it was tuned on and on the others."""
+    lines = []
+    for half, of_half in zip(("odd (tuned on)", "even"), halves(rows), strict=True):
+        for kind, some in of_kinds(of_half):
+            for name, said in (("before", before), ("now", now)):
+                once, ever, told = judged(some, said)
+                lines.append((half, NAMES[kind], name, once, ever, f"{told} of {studies(some)}"))
+    head = ("functions", "study", "hint", "right when first said", "whenever said", "studies that say it")
+    return table(head, lines)
+
+
+def by(rows: Rows, column: str) -> str:
+    """The hint of studies about the even functions, by something."""
+    _, even = halves(rows)
+    lines = []
+    for value in np.unique(even[column]):
+        cells: list[object] = [value]
+        for _, some in of_kinds(even[even[column] == value]):
+            once, _, told = judged(some, now)
+            hits = int(right(first(some, now(some))).sum())
+            cells += [f"{hits} of {told}" if column == "function" else once, f"{told} of {studies(some)}"]
+        lines.append(cells)
+    words = {"level": "deviation", "d": "parameters"}.get(column, column)
+    head = [words, *(f"{name}: {what}" for name in NAMES.values() for what in ("right", "said by"))]
+    return table(head, lines)
+
+
+# figure
+
+
+@rc_context(STYLE)
+def figure(rows: Rows) -> Figure:
+    """Reliability of every quantity by noise, and expected against true regret."""
+    drawn = Figure(figsize=(11, 5.6), layout="constrained")
+    axes = drawn.subplots(2, 1 + len(QUANTITIES))
+    for row, (kind, some) in zip(axes, of_kinds(rows), strict=True):
+        for axis, (name, (words, _)) in zip(row, QUANTITIES.items(), strict=False):
+            axis.plot([0, 1], [0, 1], color=GREY, lw=0.8)
+            _lines(axis, some, name)
+            axis.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
+            axis.set_title(words.replace(" (yes/no: better)", "").replace(" asked", "\nasked"))
+        row[0].set_ylabel(f"{NAMES[kind]}\nhow often it was true")
+        _regret(row[-1], some)
+    for axis in axes[1]:
+        axis.set_xlabel("probability that was said")
+    axes[1, -1].set_xlabel("expected regret")
+    axes[0, 0].legend(title="deviation of utilities,\nin units of the noise", title_fontsize=8, fontsize=8)
+    return drawn
+
+
+def _lines(axis: Axes, rows: Rows, name: str) -> None:
+    for level, (colour, mark) in LOOKS.items():
+        some = rows[rows["level"] == level]
+        bins = reliability(some[name], truth(some, name), some["function"])
+        x, y = [one.said for one in bins], [one.true.value for one in bins]
+        ends = np.array([one.true.interval for one in bins]).T
+        axis.vlines(x, *ends, color=colour, lw=0.8, alpha=0.6)
+        axis.plot(x, y, mark + "-", color=colour, ms=4, lw=1, label=f"{level}")
+
+
+def _regret(axis: Axes, rows: Rows) -> None:
+    """Medians and quartiles of the true regret, by the expected one."""
+    low, high = 0.03, 30
+    axis.plot([low, high], [low, high], color=GREY, lw=0.8)
+    edges = np.geomspace(low, high, 10)
+    for level, (colour, mark) in LOOKS.items():
+        some = rows[rows["level"] == level]
+        place, points = np.digitize(some["regret"], edges), []
+        for number in np.unique(place):
+            at = some[place == number]
+            if len(at) >= 10:
+                points.append((at["regret"].mean(), *np.quantile(at["true_regret"], (0.25, 0.5, 0.75))))
+        if points:
+            x, below, middle, above = np.clip(np.array(points), low, high).T
+            axis.vlines(x, below, above, color=colour, lw=0.8, alpha=0.6)
+            axis.plot(x, middle, mark + "-", color=colour, ms=4, lw=1)
+    axis.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), aspect="equal")
+    axis.set_title("true regret:\nmedian, quartiles", color=INK)
+
+
+def write(path: Path) -> None:
+    """Put the tables into the page and draw the figure."""
+    rows = np.load(path)["rows"]
+    tables = {
+        "hints": hints(rows),
+        "deviations": by(rows, "level"),
+        "parameters": by(rows, "d"),
+        "functions": by(rows, "function"),
+        "reliability": reliabilities(rows),
+        "regrets": regrets(rows),
+        "tuning": tuning(rows),
+    }
+    page = DOCS / "calibration.md"
+    text = page.read_text(encoding="utf-8")
+    for name, found in tables.items():
+        begin = re.escape(f"<!-- {name} -->")
+        text = re.sub(rf"(?s)(?<={begin}).*?(?=<!-- end -->)", lambda _, new=found: f"\n\n{new}\n\n", text)
+    page.write_text(text, encoding="utf-8")
+    figure(rows).savefig(DOCS / "calibration.png", dpi=140)
