@@ -35,7 +35,7 @@ from askwise.bench.published import PAPER
 from askwise.bench.user import User
 from askwise.loop import ask
 from askwise.model import Belief, Data, Observer, fit, infer, lanes_by, refit_count
-from askwise.numerics import generator, one_thread
+from askwise.numerics import generator, one_thread, sobol
 from askwise.search import Search
 from askwise.study import Answer, Model, Plan, Situation, expectations, next_question
 from askwise.study.model import applied, expected_people
@@ -47,6 +47,7 @@ KINDS, LEVELS = ("duel", "binary"), (1, 3, 10)
 CHECKPOINTS = (10, 20, 30, 40, 60, 80)
 REPLICATES = 10
 CANDIDATES = 8  # settings at random, of which the truly best one is the reference
+SETTINGS = 2**14  # of which the share that is truly better is counted
 LANES = {"cpu": 16, "cuda": 340}  # studies computed together
 COLUMNS = [
     ("feedback", "U6"),
@@ -68,7 +69,8 @@ COLUMNS = [
     ("true_regret", "f4"),
     ("rate", "f4"),
     ("true_rate", "f4"),
-    ("within", "f4"),  # that the rate is below the tolerance
+    ("few", "f4"),  # fewer than one setting in a hundred is noticeably better
+    ("true_share", "f4"),  # of settings that are
 ]
 Rows = np.ndarray
 """Of COLUMNS: what a study said after so many answers, each beside the truth."""
@@ -141,6 +143,11 @@ class Lanes:
         """The highest utility of each lane."""
         best = [case.level * Problem.of(case.function, "standardised").best for case in self.cases]
         return torch.tensor(best, dtype=torch.float64, device=self.device)
+
+    @cached_property
+    def everywhere(self) -> Tensor:
+        """Utilities of settings all over the space [lane, k]."""
+        return self.values(sobol(self.d, SETTINGS).to(self.device).expand(len(self.cases), -1, -1))
 
     @cached_property
     def references(self) -> Tensor:
@@ -264,7 +271,8 @@ class Lanes:
             "true_regret": self.top - here,
             "rate": look.rate,
             "true_rate": expectations.rate(self.kind, self.top, here),
-            "within": look.within,
+            "few": look.few,
+            "true_share": expectations.is_better(self.kind, self.everywhere, here[:, None]).double().mean(-1),
         }
         rows = np.zeros(len(self.cases), COLUMNS)
         for name, column in columns.items():

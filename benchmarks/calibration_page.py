@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,22 +18,25 @@ from matplotlib.figure import Figure
 
 import askwise as aw
 from askwise.plots.style import BLUE, GREY, INK, ORANGE, RED, STYLE
-from askwise.study import FEEDBACKS, Outlook, Plan
+from askwise.study import FEEDBACKS, Outlook, Plan, expectations
+from askwise.study.recommendation import SURE as SURE_NOW
 from askwise.study.recommendation import hint
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 RESAMPLES = 1000
-SURE = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)
-FEW = (5, 10, 15)
+SURE = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97)
+FEWEST = (5, 10)
 AIM = 0.9
 LOOKS = {1: (BLUE, "o"), 3: (ORANGE, "s"), 10: (RED, "^")}
 NAMES = {"duel": "duels", "binary": "yes/no"}
-QUANTITIES = {  # what a study says, and the truth
-    "reference": ("preferred to the reference (yes/no: better)", "true_reference"),
-    "better": ("better than the reference", "true_better"),
-    "best": ("no setting asked about is better", "true_best"),
-    "within": ("within the tolerance", "true_within"),
+QUANTITIES = {  # what a study says, in a table and above a panel, and the truth
+    "random": ("preferred to a setting at random (yes/no: works)", "beats a random one\n(yes/no: works)"),
+    "reference": ("preferred to the reference (yes/no: better)", "beats the reference\n(yes/no: is better)"),
+    "better": ("better than the reference", ""),
+    "best": ("no setting asked about is better", "no setting asked\nabout is better"),
+    "few": ("fewer than 1 in 100 settings are noticeably better", "few settings are\nnoticeably better"),
+    "rate": ("duels that the best setting wins (yes/no: succeeds more often)", "rate of the\nbest setting"),
 }
 Rows = np.ndarray
 Said = Callable[[Rows], Bool[np.ndarray, " n"]]
@@ -99,31 +103,41 @@ def calibration_error(bins: Sequence[Bin]) -> float:
 # the hint
 
 
-def tolerance(rows: Rows) -> Float[np.ndarray, " n"]:
-    """What the hint promises: that the rate is below this."""
-    return np.array([FEEDBACKS[name].close for name in rows["feedback"].tolist()])
+def noticeable(rows: Rows) -> Float[np.ndarray, " n"]:
+    """The rate from which on a setting is noticeably better."""
+    return np.array([FEEDBACKS[name].noticeable for name in rows["feedback"].tolist()])
 
 
 def right(rows: Rows) -> Bool[np.ndarray, " n"]:
-    """Whether the recommended setting was as good as "you may stop" promises."""
-    return rows["true_rate"] < tolerance(rows)
+    """Whether few settings are noticeably better, as "you may stop" promises."""
+    return rows["true_share"] < expectations.FEW
 
 
-def rule(sure: float, few: int) -> Said:
+def none(rows: Rows) -> Bool[np.ndarray, " n"]:
+    """Whether no setting at all is noticeably better, as it promised before."""
+    return rows["true_rate"] < noticeable(rows)
+
+
+def rule(sure: float, fewest: int) -> Said:
     """The hint, with another probability and number of answers per parameter from which it says stop."""
-    return lambda rows: (rows["within"] >= sure) & (rows["answers"] >= few * rows["d"])
+    return lambda rows: (rows["few"] >= sure) & known(rows, fewest)
 
 
 def before(rows: Rows) -> Bool[np.ndarray, " n"]:
-    """The hint as it was: by the expected rate, from five answers per parameter on."""
-    return (rows["rate"] < tolerance(rows)) & (rows["answers"] >= 5 * rows["d"])
+    """The hint as it was: by the expected rate of the best setting alone."""
+    return known(rows, 5)
+
+
+def known(rows: Rows, fewest: int) -> Bool[np.ndarray, " n"]:
+    """Whether the best setting is not expected to be noticeably better, after so many answers."""
+    return (rows["rate"] < noticeable(rows)) & (rows["answers"] >= fewest * rows["d"])
 
 
 def now(rows: Rows) -> Bool[np.ndarray, " n"]:
     """What the hint of a study says."""
     said = []
     for row in rows:
-        look = Outlook(*(float(row[name]) for name in ("gain", "regret", "rate", "within")))
+        look = Outlook(*(float(row[name]) for name in ("gain", "regret", "rate", "few")))
         words = hint(_plan(str(row["feedback"]), int(row["d"])), int(row["answers"]), look)
         said.append(words.startswith("You may stop"))
     return np.array(said, dtype=bool)
@@ -153,11 +167,43 @@ def halves(rows: Rows) -> tuple[Rows, Rows]:
     return rows[odd], rows[~odd]
 
 
-def judged(rows: Rows, said: Said) -> tuple[Share, Share, int]:
-    """How often the hint is right when first said and whenever it is said, and how many studies say it."""
+@dataclass(frozen=True)
+class Verdict:
+    """How often the hint was right."""
+
+    once: Share
+    """When it was first said."""
+    ever: Share
+    """Whenever it was said."""
+    none: Share
+    """How often no setting at all was noticeably better, whenever it was said."""
+    told: int
+    """Studies that ever said it."""
+
+
+def judged(rows: Rows, said: Said) -> Verdict:
+    """How often the hint was right."""
     stop = said(rows)
     once, ever = first(rows, stop), rows[stop]
-    return share(right(once), once["function"]), share(right(ever), ever["function"]), len(once)
+    shares = [
+        share(truth.astype(float), some["function"])
+        for truth, some in ((right(once), once), (right(ever), ever), (none(ever), ever))
+    ]
+    return Verdict(*shares, len(once))
+
+
+def tuned(rows: Rows) -> float:
+    """The lowest probability with which the hint is right on the odd functions as often as is aimed at.
+
+    For duels and yes/no, when first said and whenever said; infinite if there is none.
+    """
+    odd, _ = halves(rows)
+
+    def reaches(sure: float) -> bool:
+        found = [judged(some, rule(sure, FEWEST[0])) for _, some in of_kinds(odd)]
+        return all(min(one.once.value, one.ever.value) >= AIM for one in found if one.told)
+
+    return next((sure for sure in SURE if reaches(sure)), np.inf)
 
 
 # tables
@@ -179,6 +225,8 @@ def reliabilities(rows: Rows) -> str:
     lines = []
     for kind, some in of_kinds(rows):
         for name, (words, _) in QUANTITIES.items():
+            if name == "better" and kind == "binary":
+                continue  # the same as the line before
             bins = reliability(some[name], truth(some, name), some["function"])
             cells = [f"{one.said:.0%}: {one.true}, {one.true.count}" for one in bins]
             lines.append((NAMES[kind], words, f"{calibration_error(bins):.3f}", "<br>".join(cells)))
@@ -187,9 +235,7 @@ def reliabilities(rows: Rows) -> str:
 
 def truth(rows: Rows, name: str) -> Float[np.ndarray, " n"]:
     """What was true, for a quantity."""
-    if name == "within":
-        return right(rows).astype(float)
-    return rows[QUANTITIES[name][1]].astype(float)
+    return (right(rows) if name == "few" else rows[f"true_{name}"]).astype(float)
 
 
 def regrets(rows: Rows) -> str:
@@ -211,10 +257,10 @@ def tuning(rows: Rows) -> str:
     lines = []
     odd, _ = halves(rows)
     for kind, some in of_kinds(odd):
-        for few in FEW:
-            for sure in SURE:
-                once, ever, told = judged(some, rule(sure, few))
-                lines.append((NAMES[kind], few, f"{sure:.0%}", once, ever, f"{told} of {studies(some)}"))
+        for fewest, sure in product(FEWEST, SURE):
+            found = judged(some, rule(sure, fewest))
+            told = f"{found.told} of {studies(some)}"
+            lines.append((NAMES[kind], fewest, f"{sure:.1%}", found.once, found.ever, told))
     head = ("study", "answers per parameter", "probability", "right when first said", "whenever said")
     return table((*head, "studies that say it"), lines)
 
@@ -225,26 +271,26 @@ def hints(rows: Rows) -> str:
     for half, of_half in zip(("odd (tuned on)", "even"), halves(rows), strict=True):
         for kind, some in of_kinds(of_half):
             for name, said in (("before", before), ("now", now)):
-                once, ever, told = judged(some, said)
-                lines.append((half, NAMES[kind], name, once, ever, f"{told} of {studies(some)}"))
-    head = ("functions", "study", "hint", "right when first said", "whenever said", "studies that say it")
-    return table(head, lines)
+                found = judged(some, said)
+                shares = found.once, found.ever, found.none
+                lines.append((half, NAMES[kind], name, *shares, f"{found.told} of {studies(some)}"))
+    head = ("functions", "study", "hint", "few are better, when first said", "whenever said")
+    return table((*head, "none is better, whenever said", "studies that say it"), lines)
 
 
 def by(rows: Rows, column: str) -> str:
-    """The hint of studies about the even functions, by something."""
+    """The hint of studies about the even functions when first said, by something."""
     _, even = halves(rows)
     lines = []
     for value in np.unique(even[column]):
         cells: list[object] = [value]
         for _, some in of_kinds(even[even[column] == value]):
-            once, _, told = judged(some, now)
-            hits = int(right(first(some, now(some))).sum())
-            cells += [f"{hits} of {told}" if column == "function" else once, f"{told} of {studies(some)}"]
+            once = first(some, now(some))
+            cells += [f"{right(once).sum()} of {len(once)}", f"{none(once).sum()}", studies(some)]
         lines.append(cells)
     words = {"level": "deviation", "d": "parameters"}.get(column, column)
-    head = [words, *(f"{name}: {what}" for name in NAMES.values() for what in ("right", "said by"))]
-    return table(head, lines)
+    head = [f"{name}: {what}" for name in NAMES.values() for what in ("right", "none is better", "studies")]
+    return table([words, *head], lines)
 
 
 # figure
@@ -253,19 +299,20 @@ def by(rows: Rows, column: str) -> str:
 @rc_context(STYLE)
 def figure(rows: Rows) -> Figure:
     """Reliability of every quantity by noise, and expected against true regret."""
-    drawn = Figure(figsize=(11, 5.6), layout="constrained")
-    axes = drawn.subplots(2, 1 + len(QUANTITIES))
+    panels = {name: words for name, (_, words) in QUANTITIES.items() if words}
+    drawn = Figure(figsize=(12.5, 5), layout="constrained")
+    axes = drawn.subplots(2, 1 + len(panels))
     for row, (kind, some) in zip(axes, of_kinds(rows), strict=True):
-        for axis, (name, (words, _)) in zip(row, QUANTITIES.items(), strict=False):
+        for axis, (name, words) in zip(row, panels.items(), strict=False):
             axis.plot([0, 1], [0, 1], color=GREY, lw=0.8)
             _lines(axis, some, name)
             axis.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
-            axis.set_title(words.replace(" (yes/no: better)", "").replace(" asked", "\nasked"))
+            axis.set_title(words if axis in axes[0] else "")
         row[0].set_ylabel(f"{NAMES[kind]}\nhow often it was true")
         _regret(row[-1], some)
     for axis in axes[1]:
-        axis.set_xlabel("probability that was said")
-    axes[1, -1].set_xlabel("expected regret")
+        axis.set_xlabel("what was said")
+        axis.set_title("")
     axes[0, 0].legend(title="deviation of utilities,\nin units of the noise", title_fontsize=8, fontsize=8)
     return drawn
 
@@ -319,3 +366,4 @@ def write(path: Path) -> None:
         text = re.sub(rf"(?s)(?<={begin}).*?(?=<!-- end -->)", lambda _, new=found: f"\n\n{new}\n\n", text)
     page.write_text(text, encoding="utf-8")
     figure(rows).savefig(DOCS / "calibration.png", dpi=140)
+    print(f"tuned on the odd functions: stop from {tuned(rows):.1%} on; the hint does from {SURE_NOW:.1%} on")

@@ -22,6 +22,8 @@ Answering = Callable[[Tensor, Answer], Data]
 """Rows of an answer to a query [*lane, m, d]."""
 CROWD = 256  # settings spread over the space that the recommended one is compared with
 _RIVALS, _DRAWS = 1024, 256  # settings among which draws of f have their best, and number of draws
+FEW = 0.01
+"""Share of settings below which they are few."""
 _SAME = 0.02  # settings this close to the recommended one, in shares of the range, count as the same
 
 
@@ -35,8 +37,8 @@ class Expectations:
     """By how much the best setting is expected to be better."""
     rate: Float[Tensor, "*lane"]
     """How often the best setting is expected to be preferred; yes/no: by how much more often it succeeds."""
-    within: Float[Tensor, "*lane"]
-    """Probability that this rate is below the tolerance of this kind of question."""
+    few: Float[Tensor, "*lane"]
+    """Probability that fewer than one setting in a hundred is noticeably better."""
 
 
 def source(seed: int, purpose: str) -> torch.Generator:
@@ -85,18 +87,24 @@ def expectations(  # noqa: PLR0913
     """
     point = kind.champion(search, belief)
     drawn = paths.draw_at(rivals_of(search, point), belief, _DRAWS, source)
-    top, here = drawn.amax(-1), drawn[..., 0]
-    rates = rate(kind, top, here, belief.data.margin)
+    here, margin = drawn[..., 0], belief.data.margin
+    top, filling = drawn.amax(-1), drawn[..., -_RIVALS:]
+    better = is_better(kind, filling, here[..., None], margin[..., None])
+    few = (better.double().mean(-1) < FEW).double().mean(0)
     gain = _expected_gain(belief, kernel, search, point, query, chances, answered)
-    within = (rates < kind.close).double().mean(0)
-    return Expectations(gain, (top - here).mean(0), rates.mean(0), within)
+    return Expectations(gain, (top - here).mean(0), rate(kind, top, here, margin).mean(0), few)
 
 
-def rate(kind: Feedback, top: Tensor, here: Tensor, margin: Tensor | float = 0.0) -> Tensor:
-    """How often the best setting, of utility ``top``, is preferred; yes/no: succeeds more often."""
+def rate(kind: Feedback, other: Tensor, here: Tensor, margin: Tensor | float = 0.0) -> Tensor:
+    """How often a setting of utility ``other`` is preferred; yes/no: by how much more often it succeeds."""
     if not kind.compares:
-        return ndtr(top) - ndtr(here)
-    return (ndtr(top - here - margin) + ndtr(top - here + margin)) / 2  # a tie counts for both
+        return ndtr(other) - ndtr(here)
+    return (ndtr(other - here - margin) + ndtr(other - here + margin)) / 2  # a tie counts for both
+
+
+def is_better(kind: Feedback, other: Tensor, here: Tensor, margin: Tensor | float = 0.0) -> Tensor:
+    """Whether a setting of utility ``other`` is noticeably better."""
+    return rate(kind, other, here, margin) >= kind.noticeable
 
 
 def confidence(

@@ -62,16 +62,16 @@ class Feedback:
     """What a verdict is called."""
     unit: ClassVar[str] = "1 is a difference that is preferred in 84% of duels"
     """What a difference of one means, in units of the noise of an answer."""
-    close: ClassVar[float] = 2 / 3
-    """You may stop when the true best is expected to win fewer duels with the recommended setting than this
-    (yes/no: to succeed more often by less than this)."""
+    noticeable: ClassVar[float] = 2 / 3
+    """A setting that wins this share of duels with the recommended one is noticeably better (yes/no: one that
+    succeeds more often by this)."""
+    noticeably: ClassVar[str] = "would win two of three duels with the recommended one"
+    """The same in words."""
     # sentences to be filled in with names of options, a number of answers or a probability
     _examples: ClassVar[str]
     _keys: ClassVar[str]
     _needs: ClassVar[str] = "{} answers"
-    _remaining: ClassVar[str] = (
-        "the true best would win {:.0%} of duels with the recommended one (50% is no better)"
-    )
+    _best: ClassVar[str] = "the best one is expected to win {:.0%} (50% is no better)"
     _alone: ClassVar[str] = "It is expected to be preferred to a setting at random {:.0%} of the time."
     _against: ClassVar[str] = "It is expected to be preferred to the reference {:.0%} of the time."
     _column: ClassVar[tuple[str, str]] = (
@@ -168,9 +168,9 @@ class Feedback:
         """What it takes until there is a model, in words."""
         return self._needs.format(initial)
 
-    def remaining(self, rate: float) -> str:
-        """How much better the true best is expected to be, in words."""
-        return self._remaining.format(rate)
+    def best(self, rate: float) -> str:
+        """How much better the best setting is expected to be, in words."""
+        return self._best.format(rate)
 
     def sentence(self, probability: float, reference: bool) -> str:
         """What the probability of a recommended setting means."""
@@ -192,9 +192,9 @@ class Binary(Feedback):
     how = "Tell True, False, or None for can't decide."
     words: ClassVar[Words] = {"good": "yes", "bad": "no", "undecided": "can't decide"}
     unit = "1 is the difference between success rates of 50% and 84%"
-    close = 0.1
+    noticeable, noticeably = 0.1, "would succeed 10% more often than the recommended one"
     _examples, _keys, _needs = "yes, no, tie, skip or void", "y yes, n no", "a yes and a no"
-    _remaining = "the true best is expected to succeed {:.0%} more often than the recommended setting"
+    _best = "the best one is expected to succeed {:.0%} more often"
     _alone = "It is expected to work {:.0%} of the time."
     _against = "It is more likely to work than the reference with a probability of {:.0%}."
     _column = "works", "Works: how often it is expected to work."

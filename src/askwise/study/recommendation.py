@@ -21,9 +21,13 @@ from askwise.study.plan import Plan
 _DRAWS = 256  # draws of f, of which each has its best
 UNTRUSTED = "Until that is explained, probabilities are not to be trusted."
 """What follows from a check that is flagged."""
-UNKNOWN = "A narrow peak that no question came near would not be known."
+UNKNOWN = (
+    "A peak that takes up less than a hundredth of the space is not known unless a question came near it."
+)
 """What no number of answers rules out."""
-_FEW = 5  # answers per parameter, below which a learned kernel is mostly a guess
+SURE = 0.9
+"""Probability that few settings are noticeably better, from which on you may stop: docs/calibration.md."""
+_FEWEST = 5  # answers per parameter, below which a learned kernel is mostly a guess
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,9 @@ class Outlook:
     rate: float
     """Duels: how often the best of them would be preferred to the recommended one.  Yes/no: by how much
     more often it would succeed."""
-    within: float
-    """Probability that this rate, whose expectation is above, is below the tolerance: 2/3, yes/no 10%."""
+    few: float
+    """Probability that fewer than one setting in a hundred is noticeably better: would win two of three duels
+    with the recommended one (yes/no: would succeed 10% more often)."""
 
 
 @one_thread()
@@ -82,7 +87,7 @@ def outlook(
     found = expectations.expectations(
         plan.kind, belief, kernel, search, query, chances, answered, source=drawn_from
     )
-    return Outlook(float(found.gain), float(found.regret), float(found.rate), float(found.within))
+    return Outlook(float(found.gain), float(found.regret), float(found.rate), float(found.few))
 
 
 @one_thread()
@@ -99,10 +104,14 @@ def hint(plan: Plan, answers: int, look: Outlook | None, checks: Sequence[Check]
         return "Go on: before anything can be said there must be a yes and a no."
     if look is None:
         return "Go on: too little has been answered to say anything."
-    left = plan.kind.remaining(look.rate)
-    if look.rate >= plan.kind.close:
-        return f"Go on: {left}. The next answer is expected to bring {look.gain:.2g}."
-    if answers < _FEW * len(set(plan.space.owners)):
+    more = f"The next answer is expected to bring {look.gain:.2g}."
+    if look.few < SURE:
+        many = f"with a probability of {1 - look.few:.0%} more than one setting in a hundred"
+        return f"Go on: {many} {plan.kind.noticeably}. {more}"
+    if look.rate >= plan.kind.noticeable:
+        return f"Go on: hardly any setting {plan.kind.noticeably}, but {plan.kind.best(look.rate)}. {more}"
+    left = f"with a probability of {look.few:.0%} fewer than one setting in a hundred {plan.kind.noticeably}"
+    if answers < _FEWEST * len(set(plan.space.owners)):
         return f"Go on a little: {left}, but that rests on few answers."
     return f"You may stop: {left}. {UNKNOWN}"
 
