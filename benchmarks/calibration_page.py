@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import askwise as aw
+from askwise.bench.published import PAPER
 from askwise.plots.style import BLUE, GREY, INK, ORANGE, RED, STYLE
 from askwise.study import FEEDBACKS, Outlook, Plan, expectations
 from askwise.study.recommendation import SURE as SURE_NOW
@@ -26,8 +26,10 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 RESAMPLES = 1000
 SURE = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97)
-FEWEST = (5, 10)
+FEWEST = 5  # answers per parameter, before which nobody is told to stop
+SHOWN = 10  # statements in a bin, below which the figure leaves it out
 AIM = 0.9
+REPLICATES = 10
 LOOKS = {1: (BLUE, "o"), 3: (ORANGE, "s"), 10: (RED, "^")}
 NAMES = {"duel": "duels", "binary": "yes/no"}
 QUANTITIES = {  # what a study says, in a table and above a panel, and the truth
@@ -118,19 +120,14 @@ def none(rows: Rows) -> Bool[np.ndarray, " n"]:
     return rows["true_rate"] < noticeable(rows)
 
 
-def rule(sure: float, fewest: int) -> Said:
-    """The hint, with another probability and number of answers per parameter from which it says stop."""
-    return lambda rows: (rows["few"] >= sure) & known(rows, fewest)
-
-
 def before(rows: Rows) -> Bool[np.ndarray, " n"]:
-    """The hint as it was: by the expected rate of the best setting alone."""
-    return known(rows, 5)
+    """The hint as it was: the best setting is not expected to be noticeably better."""
+    return (rows["rate"] < noticeable(rows)) & (rows["answers"] >= FEWEST * rows["d"])
 
 
-def known(rows: Rows, fewest: int) -> Bool[np.ndarray, " n"]:
-    """Whether the best setting is not expected to be noticeably better, after so many answers."""
-    return (rows["rate"] < noticeable(rows)) & (rows["answers"] >= fewest * rows["d"])
+def rule(sure: float) -> Said:
+    """The hint with another probability from which on it says stop."""
+    return lambda rows: (rows["few"] >= sure) & before(rows)
 
 
 def now(rows: Rows) -> Bool[np.ndarray, " n"]:
@@ -161,9 +158,8 @@ def studies(rows: Rows) -> int:
 
 
 def halves(rows: Rows) -> tuple[Rows, Rows]:
-    """Functions that are odd in alphabetical order, on which the hint is tuned, and even ones."""
-    names = sorted(set(rows["function"].tolist()))
-    odd = np.isin(rows["function"], names[::2])
+    """The paper's functions that are odd in alphabetical order, on which the hint is tuned, and even ones."""
+    odd = np.isin(rows["function"], sorted(PAPER)[::2])
     return rows[odd], rows[~odd]
 
 
@@ -200,7 +196,7 @@ def tuned(rows: Rows) -> float:
     odd, _ = halves(rows)
 
     def reaches(sure: float) -> bool:
-        found = [judged(some, rule(sure, FEWEST[0])) for _, some in of_kinds(odd)]
+        found = [judged(some, rule(sure)) for _, some in of_kinds(odd)]
         return all(min(one.once.value, one.ever.value) >= AIM for one in found if one.told)
 
     return next((sure for sure in SURE if reaches(sure)), np.inf)
@@ -213,6 +209,15 @@ def table(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
     """A table in Markdown."""
     rows = [head, ["---"] * len(head), *lines]
     return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
+
+
+def extent(rows: Rows) -> str:
+    """What was simulated, and whether it is all that was planned."""
+    functions, each = len(np.unique(rows["function"])), len(np.unique(rows["replicate"]))
+    whole = functions == len(PAPER) and each >= REPLICATES
+    small = "" if whole else f"**A small run**, in place of {len(PAPER)} functions and {REPLICATES} studies: "
+    said = f"{functions} functions, {each} studies for each kind and deviation, {studies(rows)} in all."
+    return small + said
 
 
 def of_kinds(rows: Rows) -> list[tuple[str, Rows]]:
@@ -257,12 +262,12 @@ def tuning(rows: Rows) -> str:
     lines = []
     odd, _ = halves(rows)
     for kind, some in of_kinds(odd):
-        for fewest, sure in product(FEWEST, SURE):
-            found = judged(some, rule(sure, fewest))
+        for sure in SURE:
+            found = judged(some, rule(sure))
             told = f"{found.told} of {studies(some)}"
-            lines.append((NAMES[kind], fewest, f"{sure:.1%}", found.once, found.ever, told))
-    head = ("study", "answers per parameter", "probability", "right when first said", "whenever said")
-    return table((*head, "studies that say it"), lines)
+            lines.append((NAMES[kind], f"{sure:.1%}", found.once, found.ever, told))
+    head = ("study", "limit", "right when first said", "whenever said", "studies that say it")
+    return table(head, lines)
 
 
 def hints(rows: Rows) -> str:
@@ -313,14 +318,19 @@ def figure(rows: Rows) -> Figure:
     for axis in axes[1]:
         axis.set_xlabel("what was said")
         axis.set_title("")
-    axes[0, 0].legend(title="deviation of utilities,\nin units of the noise", title_fontsize=8, fontsize=8)
+    marks, names = axes[0, 0].get_legend_handles_labels()
+    words = "standard deviation of the utility, in units of the noise:"
+    drawn.legend(marks, names, title=words, loc="outside lower center", ncols=len(names), title_fontsize=9)
     return drawn
 
 
 def _lines(axis: Axes, rows: Rows, name: str) -> None:
     for level, (colour, mark) in LOOKS.items():
         some = rows[rows["level"] == level]
-        bins = reliability(some[name], truth(some, name), some["function"])
+        every = reliability(some[name], truth(some, name), some["function"])
+        bins = [one for one in every if one.true.count >= SHOWN]
+        if not bins:
+            continue
         x, y = [one.said for one in bins], [one.true.value for one in bins]
         ends = np.array([one.true.interval for one in bins]).T
         axis.vlines(x, *ends, color=colour, lw=0.8, alpha=0.6)
@@ -337,7 +347,7 @@ def _regret(axis: Axes, rows: Rows) -> None:
         place, points = np.digitize(some["regret"], edges), []
         for number in np.unique(place):
             at = some[place == number]
-            if len(at) >= 10:
+            if len(at) >= SHOWN:
                 points.append((at["regret"].mean(), *np.quantile(at["true_regret"], (0.25, 0.5, 0.75))))
         if points:
             x, below, middle, above = np.clip(np.array(points), low, high).T
@@ -351,6 +361,7 @@ def write(path: Path) -> None:
     """Put the tables into the page and draw the figure."""
     rows = np.load(path)["rows"]
     tables = {
+        "extent": extent(rows),
         "hints": hints(rows),
         "deviations": by(rows, "level"),
         "parameters": by(rows, "d"),

@@ -171,8 +171,8 @@ def test_the_hint_is_judged_at_its_first_time_and_whenever_it_is_said(page, cali
     rows["answers"], rows["replicate"] = [10, 20, 40, 10], [0, 0, 0, 1]
     rows["few"], rows["rate"] = [0.5, 0.99, 0.99, 0.99], [0.6, 0.6, 0.6, 0.7]
     rows["true_share"], rows["true_rate"] = [0, 0.01, 0.009, 0], [0.6, 0.9, 0.8, 0.6]
-    found = page.judged(rows, page.rule(0.9, 5))
+    found = page.judged(rows, page.rule(0.9))
     assert (found.once.value, found.ever.value, found.none.value, found.told) == (0.0, 0.5, 0.0, 1)
-    assert page.now(rows).tolist() == page.rule(page.SURE_NOW, 5)(rows).tolist() == [False, True, True, False]
+    assert page.now(rows).tolist() == page.rule(page.SURE_NOW)(rows).tolist() == [False, True, True, False]
     assert page.before(rows).tolist() == [True, True, True, False]
     assert page.studies(rows) == 2
