@@ -18,6 +18,7 @@ from dataclasses import astuple, dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when scipy is imported
 
@@ -62,6 +63,8 @@ COLUMNS = [
     ("true_reference", "f4"),
     ("better", "f4"),  # really better than the reference
     ("true_better", "?"),
+    ("ordinary", "f4"),  # really better than one setting at random
+    ("true_ordinary", "f4"),
     ("best", "f4"),  # no setting asked about is better
     ("true_best", "?"),
     ("gain", "f4"),
@@ -152,13 +155,17 @@ class Lanes:
     @cached_property
     def references(self) -> Tensor:
         """The setting that is used so far [lane, 1, d]: the best of some at random."""
+        best = self.values(self.candidates).argmax(-1)[:, None, None]
+        return self.candidates.gather(1, best.expand(-1, 1, self.d))
+
+    @cached_property
+    def candidates(self) -> Tensor:
+        """Settings at random [lane, k, d]."""
         drawn = [
             torch.rand(CANDIDATES, self.d, generator=self._source(case, "reference"), dtype=torch.float64)
             for case in self.cases
         ]
-        points = torch.stack(drawn).to(self.device)
-        best = self.values(points).argmax(-1)[:, None, None]
-        return points.gather(1, best.expand(-1, 1, self.d))
+        return torch.stack(drawn).to(self.device)
 
     @cached_property
     def _chances(self) -> Tensor:
@@ -264,6 +271,8 @@ class Lanes:
             "true_reference": success(apart) if compares else (apart > 0).double(),
             "better": belief.probability_of_better(point, reference)[:, 0],
             "true_better": apart > 0,
+            "ordinary": belief.probability_of_better(point, self.candidates[:, :1])[:, 0],
+            "true_ordinary": (here > self.values(self.candidates)[:, 0]).double(),
             "best": expectations.confidence(belief, point, asked, self._sources("best of them")),
             "true_best": alike.gather(1, first[:, None])[:, 0],
             "gain": look.gain,
@@ -349,8 +358,9 @@ NAMES = ("feedbacks", "functions", "levels", "replicates")
 
 def write(path: Path, some: Sequence[Case], rows: Rows) -> None:
     """Keep the rows of these studies."""
-    named = dict(zip(NAMES, map(np.array, zip(*map(astuple, some), strict=True)), strict=True))
-    write_atomically(path, lambda file: np.savez_compressed(file, rows=rows, **named))
+    columns = zip(*map(astuple, some), strict=True)
+    held: dict[str, Any] = dict(zip(NAMES, map(np.array, columns), strict=True)) | {"rows": rows}
+    write_atomically(path, lambda file: np.savez_compressed(file, **held))
 
 
 def name_of(some: Sequence[Case]) -> str:

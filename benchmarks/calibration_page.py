@@ -3,7 +3,6 @@
 An interval is of 95%, by a bootstrap over functions: studies of one function are alike.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -36,6 +35,7 @@ QUANTITIES = {  # what a study says, in a table and above a panel, and the truth
     "random": ("preferred to a setting at random (yes/no: works)", "beats a random one\n(yes/no: works)"),
     "reference": ("preferred to the reference (yes/no: better)", "beats the reference\n(yes/no: is better)"),
     "better": ("better than the reference", ""),
+    "ordinary": ("better than one setting at random", ""),
     "best": ("no setting asked about is better", "no setting asked\nabout is better"),
     "few": ("fewer than 1 in 100 settings are noticeably better", "few settings are\nnoticeably better"),
     "rate": ("duels that the best setting wins (yes/no: succeeds more often)", "rate of the\nbest setting"),
@@ -66,7 +66,7 @@ class Bin:
     true: Share
 
 
-def share(true: Float[np.ndarray, " n"], group: Sequence[object]) -> Share:
+def share(true: Float[np.ndarray, " n"], group: Sequence[object] | np.ndarray) -> Share:
     """The average of what is true, between 0 and 1, with an interval over groups."""
     if len(true) == 0:
         return Share(0, np.nan, (np.nan, np.nan))
@@ -82,14 +82,18 @@ def share(true: Float[np.ndarray, " n"], group: Sequence[object]) -> Share:
 def reliability(
     said: Float[np.ndarray, " n"],
     true: Float[np.ndarray, " n"],
-    group: Sequence[object],
+    group: Sequence[object] | np.ndarray,
     edges: Sequence[float] = EDGES,
 ) -> list[Bin]:
-    """How often statements were true, by the probability that was said; empty bins are left out."""
+    """How often statements were true, by the probability that was said (not a number if none was).
+
+    Empty bins are left out.
+    """
     place = np.clip(np.digitize(said, edges[1:-1]), 0, len(edges) - 2)
+    place[np.isnan(said)] = -1  # was not said
     named = np.asarray(group)
     found = []
-    for number in np.unique(place):
+    for number in np.unique(place[place >= 0]):
         some = place == number
         found.append(Bin(float(np.mean(said[some])), share(true[some], named[some])))
     return found
@@ -181,11 +185,11 @@ def judged(rows: Rows, said: Said) -> Verdict:
     """How often the hint was right."""
     stop = said(rows)
     once, ever = first(rows, stop), rows[stop]
-    shares = [
-        share(truth.astype(float), some["function"])
-        for truth, some in ((right(once), once), (right(ever), ever), (none(ever), ever))
-    ]
-    return Verdict(*shares, len(once))
+
+    def kept(promise: Said, some: Rows) -> Share:
+        return share(promise(some).astype(float), some["function"])
+
+    return Verdict(kept(right, once), kept(right, ever), kept(none, ever), len(once))
 
 
 def tuned(rows: Rows) -> float:
@@ -217,7 +221,8 @@ def extent(rows: Rows) -> str:
     whole = functions == len(PAPER) and each >= REPLICATES
     small = "" if whole else f"**A small run**, in place of {len(PAPER)} functions and {REPLICATES} studies: "
     said = f"{functions} functions, {each} studies for each kind and deviation, {studies(rows)} in all."
-    return small + said
+    missing = " Without comparisons with one setting at random." if np.isnan(rows["ordinary"]).all() else ""
+    return small + said + missing
 
 
 def of_kinds(rows: Rows) -> list[tuple[str, Rows]]:
@@ -233,6 +238,8 @@ def reliabilities(rows: Rows) -> str:
             if name == "better" and kind == "binary":
                 continue  # the same as the line before
             bins = reliability(some[name], truth(some, name), some["function"])
+            if not bins:
+                continue
             cells = [f"{one.said:.0%}: {one.true}, {one.true.count}" for one in bins]
             lines.append((NAMES[kind], words, f"{calibration_error(bins):.3f}", "<br>".join(cells)))
     return table(("study", "statement", "error", "said: true (interval), statements"), lines)
@@ -373,8 +380,8 @@ def write(path: Path) -> None:
     page = DOCS / "calibration.md"
     text = page.read_text(encoding="utf-8")
     for name, found in tables.items():
-        begin = re.escape(f"<!-- {name} -->")
-        text = re.sub(rf"(?s)(?<={begin}).*?(?=<!-- end -->)", lambda _, new=found: f"\n\n{new}\n\n", text)
+        before_it, marker, rest = text.partition(f"<!-- {name} -->")
+        text = f"{before_it}{marker}\n\n{found}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
     page.write_text(text, encoding="utf-8")
     figure(rows).savefig(DOCS / "calibration.png", dpi=140)
     print(f"tuned on the odd functions: stop from {tuned(rows):.1%} on; the hint does from {SURE_NOW:.1%} on")
