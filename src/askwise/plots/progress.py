@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -29,15 +28,14 @@ from askwise.study import (
     State,
     Study,
     best,
+    confidence,
     labels,
     level_set,
     next_question,
     outlook,
-    probability_of_best,
 )
 
 _EVERY, _MOST = 5, 8  # answers between checkpoints, and the largest number of checkpoints
-_SAME = 0.02  # settings this close to the recommended one, in shares of the range, count as the same
 _LINE = 76  # characters of the warning
 _FAST = 20  # ratio of response times beyond which their axis is logarithmic
 
@@ -104,16 +102,14 @@ def _checkpoints(
         known = answers[:count]
         belief, (_, prior) = model.belief(known, who), model.prepared(known)
         at_best = plan.space.unit(best(belief, plan, domain).params)[None]
-        apart = (rivals - at_best).abs().amax(-1)
-        chances = probability_of_best(belief, torch.cat([at_best, rivals]), plan.seed)
-        sure = chances[0] + chances[1:][apart < _SAME].sum()
+        sure = confidence(belief, plan, at_best, rivals)
         last = answered[count - 1].id
         later = [entry.members for entry in entries if entry.id > last]
         now = Situation.of(state, context, plan.people, who)
         then = later[0] if later else next_question(model, now)[0]
         answered_by = functools.partial(model.answered, known, who=who)
         look = outlook(belief, plan, prior, domain, model.points(then), answered_by)
-        points.append((last, float(sure), look))
+        points.append((last, sure, look))
     return points
 
 

@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from askwise.study.recommendation import Best as Best
     from askwise.study.recommendation import Outlook as Outlook
     from askwise.study.recommendation import best as best
+    from askwise.study.recommendation import confidence as confidence
     from askwise.study.recommendation import likely_bests as likely_bests
     from askwise.study.recommendation import outlook as outlook
-    from askwise.study.recommendation import probability_of_best as probability_of_best
     from askwise.study.simulation import Checkpoint as Checkpoint
     from askwise.study.simulation import Simulation as Simulation
     from askwise.study.simulation import conclusion as conclusion
@@ -84,9 +84,9 @@ _HOMES = {
         "Best",
         "Outlook",
         "best",
+        "confidence",
         "likely_bests",
         "outlook",
-        "probability_of_best",
     ),
     "simulation": ("Checkpoint", "Simulation", "conclusion", "simulated"),
     "state": ("Answered", "Entry", "State"),
