@@ -7,6 +7,7 @@ import tomllib
 import zipfile
 
 import pytest
+
 from pages import ROOT
 
 
