@@ -20,16 +20,16 @@ for row in rows[:3]:
 # A yes/no study for each task. `guess=0.25` tells the model about luck: then "works 50% of the time" means *perceived* half of the time.
 
 # %%
+low, high = (end(float(row["Contr"]) for row in rows) for end in (min, max))
+space = aw.Space(contrast=aw.Real(low, high, log=True))
 tasks = {}
 for task in ("DET", "ID"):
     part = [row for row in rows if row["task"] == task]
-    contrasts = [float(row["Contr"]) for row in part]
-    space = aw.Space(contrast=aw.Real(min(contrasts), max(contrasts), log=True))
     study = aw.Study(space, "binary", guess=0.25, name=f"letters, {task}")
     study.record_many(
         [
-            {"options": [{"contrast": contrast}], "answer": right}
-            for contrast, row in zip(contrasts, part, strict=True)
+            {"options": [{"contrast": float(row["Contr"])}], "answer": right}
+            for row in part
             for right, count in ((True, row["Correct"]), (False, row["Incorrect"]))
             for _ in range(int(count))
         ]
@@ -41,9 +41,8 @@ for task in ("DET", "ID"):
 # The threshold is the contrast at which a letter is perceived half of the time.
 
 # %%
+grid = [{"contrast": low * (high / low) ** (k / 200)} for k in range(201)]
 for task, study in tasks.items():
-    low, high = study.space.parameters["contrast"].low, study.space.parameters["contrast"].high
-    grid = [{"contrast": low * (high / low) ** (k / 200)} for k in range(201)]
     shown = study.predict(grid)
     nearest = min(zip(shown, grid, strict=True), key=lambda one: abs(one[0].probability - 0.5))
     print(f"{task}: threshold at a contrast of {nearest[1]['contrast']:.3f}")

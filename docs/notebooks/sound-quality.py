@@ -46,9 +46,11 @@ assert people.share is not None
 assert people.share.interval is not None
 low, high = people.share.interval
 print(f"share of a taste that is one's own: {people.share.value:.0%}, 95% {low:.0%} to {high:.0%}")
-for one in people.each:
-    best = study.best(participant=one.name).params["way"]
-    print(f"listener {one.name}: likes {best}, noise {one.noise.value:.2f}, lapses {one.lapse.value:.0%}")
+for rater in people.each:
+    best = study.best(participant=rater.name).params["way"]
+    print(
+        f"listener {rater.name}: likes {best}, noise {rater.noise.value:.2f}, lapses {rater.lapse.value:.0%}"
+    )
 
 # %% [markdown]
 # The intervals are wide: a few dozen comparisons say little about a person. They are enough to see what to offer everybody. Did they look at the
