@@ -68,7 +68,7 @@ bench-batches: $(READY)  ## batches of 4, 9 and 25: distinct members and regret
 bench-learned: $(READY)  ## regret with learned and with known kernels
 	$(RUN) benchmarks/learned.py
 
-bench-level: $(READY)  ## level sets: share of the space on the wrong side, by rule; seven minutes of one core
+bench-level: $(READY)  ## level sets: share of the space on the wrong side, by rule; six minutes of one core
 	$(RUN) benchmarks/level.py
 
 bench-preferential: $(READY)  ## duels, compared with Optuna-dashboard's sampler: time per query, and regret

@@ -1,6 +1,6 @@
 """Level sets: how much of the space is on the wrong side of the level after 25, 50 and 100 answers?
 
-    python benchmarks/level.py    # prints the tables and writes docs/bench-level.md; about eight minutes
+    python benchmarks/level.py    # prints the tables and writes docs/bench-level.md; six minutes of one core
 
 Each rule asks about functions whose answers are simulated; all runs of one dimension are lanes of one step.
 """

@@ -210,6 +210,7 @@ def test_nothing_of_a_belief_is_left_to_one_kernel():
         "cov",
         "in_noise",
         "success_probability",
+        "probability_above",
         "probability_of_better",
     }
     single = {"joined", "in_lanes", "unflattened", "shared_prior", "data_covariance"}  # parts of inference
