@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: serve screenshots paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-checks bench-crowd bench-raters bench-items bench-web bench-gpu clean
+.PHONY: serve screenshots site dist installs paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-level bench-preferential bench-checks bench-crowd bench-raters bench-items bench-web bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -36,8 +36,22 @@ format: $(READY)
 bench-core: $(READY)  ## speed and memory, compared with BoTorch and scikit-learn
 	$(RUN) benchmarks/core.py
 
-docs: $(READY)  ## the page of rules and the figures, from the code
+docs: $(READY)  ## the page of rules, the notebooks and the figures, from the code
 	$(RUN) docs/build.py
+	$(RUN) docs/pictures.py
+	$(RUN) docs/tools/notebooks.py
+
+site: $(READY)  ## the documentation as a site in out/site; warnings are errors, links are checked
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	$(RUN) docs/tools/check.py out/site
+	@echo "The site is in out/site. To read it: $(RUN) -m http.server 8080 --directory out/site"
+
+dist: $(READY)  ## wheel, source distribution and list of components in dist/, the same bytes from the same commit
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[release]"
+	$(RUN) release/dist.py
+
+installs: dist  ## the wheel with each extra by itself, and with the oldest versions of what it needs: about an hour
+	$(RUN) release/installs.py
 
 bench-accuracy: $(READY)  ## EP and Laplace, compared with long Monte Carlo
 	$(RUN) benchmarks/accuracy.py
@@ -53,6 +67,9 @@ bench-batches: $(READY)  ## batches of 4, 9 and 25: distinct members and regret
 
 bench-learned: $(READY)  ## regret with learned and with known kernels
 	$(RUN) benchmarks/learned.py
+
+bench-level: $(READY)  ## level sets: share of the space on the wrong side, by rule; seven minutes of one core
+	$(RUN) benchmarks/level.py
 
 bench-preferential: $(READY)  ## duels, compared with Optuna-dashboard's sampler: time per query, and regret
 	$(RUN) benchmarks/preferential.py

@@ -63,6 +63,7 @@ log = true
 REFERENCE = "?reference.gain=15&reference.cutoff=1000&reference.bands=4&reference.mode=hard"
 SHOTS: list[tuple[str, str, dict[str, Any], int]] = [
     ("overview", f"studies/hearing-aid{REFERENCE}", {}, 2700),
+    ("overview-top", f"studies/hearing-aid{REFERENCE}", {}, 787),
     ("overview-dark", f"studies/hearing-aid{REFERENCE}", {"color_scheme": "dark"}, 1350),
     ("overview-phone", "studies/hearing-aid", {"viewport": {"width": 360, "height": 800}}, 1500),
     ("new", "new", {}, 1000),

@@ -91,12 +91,12 @@ def main() -> None:
         if count % 5 == 0:
             best = study.best()
             progress(count, best)
-    print(f"\nrecommended: gain {best.params['gain']:.1f} dB, cutoff {best.params['cutoff']:.0f} Hz")
-    print(f"the hidden best: gain {LIKED['gain']:.1f} dB, cutoff {LIKED['cutoff']:.0f} Hz")
-    print(f"it beats a setting drawn at random with probability {best.probability:.2f}")
+    found = f"gain {best.params['gain']:.1f} dB, cutoff {best.params['cutoff']:.0f} Hz"
     picture(study, best, OUT / "demo.png")
-    print(f"picture: {OUT / 'demo.png'}")
-    print("now you: `make serve` finds the flower that you like best, in your browser")
+    print(f"\nRecommended: {found}, which beats a setting at random in {best.probability:.0%} of duels.")
+    hidden = f"{LIKED['gain']:.0f} dB, {LIKED['cutoff']:.0f} Hz"
+    print(f"Picture: {OUT / 'demo.png'}, which also shows the hidden taste (best at {hidden}).")
+    print("Now you: `make serve` opens a page on which you choose flowers, and finds the one you like best.")
 
 
 if __name__ == "__main__":

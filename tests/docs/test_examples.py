@@ -29,4 +29,8 @@ def test_the_demo_finds_the_hidden_best_and_draws_it(tmp_path, monkeypatch, caps
     assert (tmp_path / "out" / "demo.png").stat().st_size > 10_000
     worth = int(re.findall(r"worth +(\d+)% of the hidden best", printed)[-1])
     assert worth >= 90
-    assert "recommended: gain" in printed
+    last = printed.splitlines()[-3:]
+    assert [line.partition(":")[0] for line in last] == ["Recommended", "Picture", "Now you"]
+    assert re.search(r"gain \d+\.\d dB, cutoff \d+ Hz", last[0])
+    assert "out/demo.png" in last[1]
+    assert "make serve" in last[2]

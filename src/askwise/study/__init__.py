@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from askwise.study.config import load as load
     from askwise.study.config import template as template
     from askwise.study.feedback import FEEDBACKS as FEEDBACKS
+    from askwise.study.level_sets import CONFIDENCE as CONFIDENCE
+    from askwise.study.level_sets import UNKNOWN_REGION as UNKNOWN_REGION
+    from askwise.study.level_sets import Classified as Classified
+    from askwise.study.level_sets import LevelOutlook as LevelOutlook
+    from askwise.study.level_sets import LevelSet as LevelSet
+    from askwise.study.level_sets import checked_confidence as checked_confidence
+    from askwise.study.level_sets import level_hint as level_hint
+    from askwise.study.level_sets import level_sentence as level_sentence
+    from askwise.study.level_sets import level_set as level_set
+    from askwise.study.level_sets import percent as percent
+    from askwise.study.level_sets import side_of as side_of
     from askwise.study.model import Model as Model
     from askwise.study.page import Page as Page
     from askwise.study.plan import Plan as Plan
@@ -57,6 +68,10 @@ _HOMES = {
     "checks": ("Check", "by_participant", "foretold"),
     "config": ("Config", "load", "template"),
     "feedback": ("FEEDBACKS",),
+    "level_sets": (
+        *("CONFIDENCE", "UNKNOWN_REGION", "Classified", "LevelOutlook", "LevelSet"),
+        *("checked_confidence", "level_hint", "level_sentence", "level_set", "percent", "side_of"),
+    ),
     "page": ("Page",),
     "plan": ("Plan",),
     "model": ("Model",),

@@ -38,6 +38,8 @@ class Feedback:
     """What people are asked, unless the study says otherwise."""
     rule: ClassVar[str]
     """The default rule."""
+    level_rule: ClassVar[str] = ""
+    """The default rule of a study with a level; none where settings are compared."""
     size: ClassVar[int]
     """Settings that one question is about, by default."""
     sizes: ClassVar[range]
@@ -90,6 +92,10 @@ class Feedback:
             expected = f"be {self.sizes[0]}{' or more' * (len(self.sizes) > 1)} for {self.asks} questions"
             raise Refused("size", expected, repr(size), "Leave it out.")
         return value
+
+    def usual_rule(self, level: float | None) -> str:
+        """The default rule, of a study with this level."""
+        return self.rule if level is None else self.level_rule
 
     def read(self, size: int, answer: object = UNGIVEN, **batch: object) -> Answer:
         """The answer given in Python, alone or by one of the keywords of a batch; else a refusal."""
@@ -185,6 +191,7 @@ class Binary(Feedback):
 
     asks, sizes = Asks.BINARY, range(1, 2)
     question, rule, size, initial = "Did it work?", "ucb_phi", 1, 3
+    level_rule = "straddle_phi"
     compares, either = False, (YesNo(True), YesNo(False))
     takes: ClassVar = {"answer": YesNo.given}
     expected, letters = "True or False", "yes or no"

@@ -51,7 +51,7 @@ class Model:
         """A model of the answers to a study with this plan; kernels on the shelf are not learned again."""
         self.plan, self._shelf = plan, shelf if isinstance(plan.kernel, str) else None
         self.data = functools.lru_cache(maxsize=8)(self._data)
-        self.learned = functools.lru_cache(maxsize=1024)(self._learn)  # of hundreds of people, perhaps
+        self.learned = functools.lru_cache(maxsize=256)(self._learn)  # of hundreds of people, 50 KB each
         self._inferred = functools.lru_cache(maxsize=4)(self._infer)
         self._shown = functools.lru_cache(maxsize=4096)(lambda answered: self.points(answered.options))
 

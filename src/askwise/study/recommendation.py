@@ -11,10 +11,12 @@ from torch import Tensor
 
 from askwise.model import Belief, Data, Kernels, infer, paths
 from askwise.numerics import cholesky, generator, ndtr, one_thread
+from askwise.rules import latent_level
 from askwise.search import Search
 from askwise.space import Domain
 from askwise.study.answers import Answer
 from askwise.study.checks import Check
+from askwise.study.level_sets import LevelOutlook, level_hint
 from askwise.study.plan import Plan
 
 Answering = Callable[[Tensor, Answer], Data]
@@ -40,6 +42,8 @@ class Best:
     probability: float
     """That it succeeds (yes/no), or that it is preferred to the reference or else to a random setting.
     For yes/no studies with a reference: that it is more likely to succeed than the reference."""
+    above_level: float | None = None
+    """That it works at least as often as the level of the study; None in a study without one."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ def best(belief: Belief, plan: Plan, domain: Domain | None, reference: Tensor | 
         chance = belief.success_probability(point)
     else:
         chance = belief.probability_of_better(point, reference[None])
-    return Best(plan.space.natural(point[0]), float(mean), float(var.sqrt()), float(chance))
+    above = None if plan.level is None else float(belief.probability_above(point, latent_level(plan.level)))
+    return Best(plan.space.natural(point[0]), float(mean), float(var.sqrt()), float(chance), above)
 
 
 @one_thread()
@@ -109,7 +114,7 @@ def _expected_gain(
     return max(0.0, expected - now)
 
 
-def hint(plan: Plan, answers: int, look: Outlook | None, checks: Sequence[Check] = ()) -> str:
+def hint(plan: Plan, answers: int, look: Outlook | LevelOutlook | None, checks: Sequence[Check] = ()) -> str:
     """Whether to go on, in words, and why; with a check that is flagged, only what is wrong."""
     if flagged := [check.detail for check in checks if check.flagged]:
         return f"Look at the answers first: {_lowered(flagged[0])} {' '.join([*flagged[1:], UNTRUSTED])}"
@@ -117,10 +122,14 @@ def hint(plan: Plan, answers: int, look: Outlook | None, checks: Sequence[Check]
         return "Go on: before anything can be said there must be a yes and a no."
     if look is None:
         return "Go on: too little has been answered to say anything."
+    few = answers < _FEW * len(set(plan.space.owners))
+    if isinstance(look, LevelOutlook):
+        assert plan.level is not None
+        return level_hint(look, plan.level, few)
     left = plan.kind.remaining(look.rate)
     if look.rate >= plan.kind.close:
         return f"Go on: {left}. The next answer is expected to bring {look.gain:.2g}."
-    if answers < _FEW * len(set(plan.space.owners)):
+    if few:
         return f"Go on a little: {left}, but that rests on few answers."
     return f"You may stop: {left}. {UNKNOWN}"
 
