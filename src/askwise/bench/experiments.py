@@ -1,4 +1,4 @@
-"""What an experiment is, and the ten that exist; ``Experiment(...).registered()`` adds another."""
+"""What an experiment is, and those that exist; ``Experiment(...).registered()`` adds another."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
