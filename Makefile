@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: serve screenshots site dist installs paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-level bench-preferential bench-checks bench-calibration bench-crowd bench-raters bench-items bench-web bench-gpu clean
+.PHONY: serve screenshots site dist installs paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-level bench-preferential bench-checks bench-calibration bench-crowd bench-raters bench-items bench-web bench-candidates bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -110,7 +110,10 @@ paper: $(READY)  ## all experiments in full, then the report: hours on a few cor
 	$(MAKE) bench-report
 
 bench-report: $(READY)  ## the report from the committed results
-	$(VENV)/bin/askwise bench report $(sort $(wildcard results/*)) --out docs/bench --findings docs/bench/findings.md
+	$(VENV)/bin/askwise bench report $(sort $(dir $(wildcard results/*/about.json))) --out docs/bench --findings docs/bench/findings.md
+
+bench-candidates: $(READY)  ## rules on trial for duels at three levels of noise: hours on a few cores, minutes on a large GPU
+	$(RUN) benchmarks/candidates.py --workers $$(nproc)
 
 bench-gpu: $(READY)  ## many lanes on a GPU, compared with the CPU
 	$(RUN) benchmarks/gpu.py

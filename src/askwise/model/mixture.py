@@ -103,7 +103,7 @@ class Mixture(Belief):
 
     def joint(self, x: Float[Tensor, "*b q d"]) -> tuple[Float[Tensor, "*c q"], Float[Tensor, "*c q q"]]:
         """Mean, and covariance between the points of ``x``."""
-        mean, cov = self._joint_by_kernel(x)
+        mean, cov = self.joint_by_kernel(x)
         weights = self._shaped_like(mean)
         middle = (weights * mean).sum(0)
         apart = mean - middle
@@ -142,12 +142,12 @@ class Mixture(Belief):
         self, formula: Callable[[Tensor, Tensor], Tensor], x: Float[Tensor, "*b q d"]
     ) -> Float[Tensor, "*c"]:
         """An expectation over f at the points of ``x``: the average of those given each kernel."""
-        mean, cov = self._joint_by_kernel(x)
+        mean, cov = self.joint_by_kernel(x)
         return (self._shaped_like(mean)[..., 0] * formula(mean, cov)).sum(0)
 
     def duels(self, x: Float[Tensor, "*b q d"]) -> tuple[Float[Tensor, "*c q q"], Float[Tensor, "*c q q"]]:
         """Variance of the difference of f, and epistemic variance of the outcome, of all pairs of points."""
-        mean, cov = self._joint_by_kernel(x)
+        mean, cov = self.joint_by_kernel(x)
         _, apart, var = pair_moments(mean, cov)
         weights = self._shaped_like(mean)
         # all pairs from those above the diagonal; the rest is zero
@@ -171,7 +171,8 @@ class Mixture(Belief):
         drawn = self.drawn_kernels(1, generators)
         return drawn if self.data.lanes else drawn.select(0)
 
-    def _joint_by_kernel(self, x: Tensor) -> tuple[Float[Tensor, "k *c q"], Float[Tensor, "k *c q q"]]:
+    def joint_by_kernel(self, x: Tensor) -> tuple[Float[Tensor, "k *c q"], Float[Tensor, "k *c q q"]]:
+        """Mean, and covariance between the points of ``x``, given each kernel."""
         mean, cov = self.parts.joint(*self._for_each(x))
         return self._first(mean), cov.movedim(-3 - len(self.data.lanes), 0)
 
