@@ -6,6 +6,7 @@ An interval is of 95%, by a bootstrap over functions: studies of one function ar
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from jaxtyping import Bool, Float
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from PIL import Image
 
 import askwise as aw
 from askwise.bench.published import PAPER
@@ -383,5 +385,8 @@ def write(path: Path) -> None:
         before_it, marker, rest = text.partition(f"<!-- {name} -->")
         text = f"{before_it}{marker}\n\n{found}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
     page.write_text(text, encoding="utf-8")
-    figure(rows).savefig(DOCS / "calibration.png", dpi=140)
+    drawn = BytesIO()
+    figure(rows).savefig(drawn, dpi=110)
+    small = Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE)  # a third of the size
+    small.save(DOCS / "calibration.png", optimize=True)
     print(f"tuned on the odd functions: stop from {tuned(rows):.1%} on; the hint does from {SURE_NOW:.1%} on")

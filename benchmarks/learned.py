@@ -39,9 +39,8 @@ best setting minus that of the recommended one, in units of the noise; mean over
 HONEST = """
 ## What a study says about itself
 
-`study.status().regret` is the expected regret, and the hint says when to stop: when the true optimum would
-beat the recommended setting in fewer than two of three duels. All with learned kernels. The estimate is
-conservative: too high where the function is smoother than the model assumes.
+`study.status().regret` is the expected regret, and the hint says when to stop. All with learned kernels.
+On these smooth functions the expected regret is too high; [on others it is far too low](calibration.md).
 
 """
 Results = dict[tuple[str, int, bool], list[tuple[float, float, bool]]]

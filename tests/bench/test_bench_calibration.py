@@ -176,3 +176,11 @@ def test_the_hint_is_judged_at_its_first_time_and_whenever_it_is_said(page, cali
     assert page.now(rows).tolist() == page.rule(page.SURE_NOW)(rows).tolist() == [False, True, True, False]
     assert page.before(rows).tolist() == [True, True, True, False]
     assert page.studies(rows) == 2
+
+
+def test_the_limit_of_the_hint_is_the_one_tuned_on_the_committed_results(page, calibration):
+    rows = np.load(calibration.RESULTS)["rows"]
+    assert page.tuned(rows) == page.SURE_NOW
+    odd, even = (set(half["function"].tolist()) for half in page.halves(rows))
+    assert {"ackley", "trid"} <= odd
+    assert {"beale", "sphere"} <= even
