@@ -624,6 +624,7 @@ def test_status_as_json_has_every_count():
         "answers": 2,
         "gain": None,
         "regret": None,
+        "misclassified": None,
         "participant": None,
         "raters": None,
         **dict.fromkeys(("undecided", "skipped", "voided", "open", "expired"), 0),
@@ -721,7 +722,10 @@ def test_figures_over_pairs_are_drawn_or_refused_and_nothing_is_left_behind():
     for words in (["--pair", "gain"], ["--pair", "gain,gain"], ["--pair", "gain,volume"]):
         assert "pair must " in refused("plot", "--kind", "maps", "--out", "new", *words)
     line = refused("plot", "--kind", "slices", "--out", "new", "--pair", "gain,cutoff")
-    assert "--pairs must be given for figures over pairs of parameters: maps, uncertainty, score; got" in line
+    assert (
+        "--pairs must be given for figures over pairs of parameters: maps, level, uncertainty, score; got"
+        in line
+    )
     assert not Path("new").exists()
 
 

@@ -208,3 +208,17 @@ def test_axe_finds_nothing_wrong_and_nothing_is_wider_than_the_page(visit, serve
         assert axe.violations(page) == [], path
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
     assert visitor.complaints == []
+
+
+def test_a_study_with_a_level_shows_its_shares_and_a_map_of_it(visit, server):
+    level = THRESHOLD.replace('"threshold"', '"grasp"').replace("initial = 3", "level = 0.8")
+    client = aw.Client(server).create(f'{level}[space.speed]\ntype = "real"\nlow = 0\nhigh = 5\n')
+    for number in range(12):
+        client.record([{"contrast": 0.01 + 0.08 * number, "speed": 0.4 * number}], number > 5)
+    visitor = visit("studies/grasp")
+    visitor.page.wait_for_selector("#desk[data-shown='12']")
+    for side in ("inside", "outside", "misclassified"):
+        assert re.fullmatch(r"[\d.]+%", visitor.page.inner_text(f"#{side}"))
+    assert visitor.page.locator("#maps h3").first.inner_text() == "Probability of reaching the level"
+    assert "probability of reaching the level" in visitor.page.inner_text("#map-readout")
+    assert not visitor.complaints
