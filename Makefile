@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: serve screenshots site dist installs paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-preferential bench-checks bench-crowd bench-raters bench-items bench-web bench-gpu clean
+.PHONY: serve screenshots site dist installs paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-level bench-preferential bench-checks bench-calibration bench-crowd bench-raters bench-items bench-web bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -68,11 +68,18 @@ bench-batches: $(READY)  ## batches of 4, 9 and 25: distinct members and regret
 bench-learned: $(READY)  ## regret with learned and with known kernels
 	$(RUN) benchmarks/learned.py
 
+bench-level: $(READY)  ## level sets: share of the space on the wrong side, by rule; six minutes of one core
+	$(RUN) benchmarks/level.py
+
 bench-preferential: $(READY)  ## duels, compared with Optuna-dashboard's sampler: time per query, and regret
 	$(RUN) benchmarks/preferential.py
 
 bench-checks: $(READY)  ## checks of the answers: good people flagged, careless ones found
 	$(RUN) benchmarks/checks.py
+
+bench-calibration: $(READY)  ## what studies say against what is true: minutes on 16 cores, an hour on one
+	$(RUN) benchmarks/calibration.py run --workers $$(nproc)
+	$(RUN) benchmarks/calibration.py page
 
 bench-crowd: $(READY)  ## many programs on one study: answers of each, and the slowest question
 	$(RUN) benchmarks/crowd.py

@@ -67,6 +67,7 @@ def main() -> None:
     save(plots.study_maps(study, pairs="all"), "study/pairs.png", Image.Quantize.MAXCOVERAGE)
     save(plots.study_raters(tasters()), "study/raters.png")
     beliefs = {Asks.BINARY: yes_no_belief(), Asks.DUEL: duel_belief(), Asks.BATCH: duel_belief()}
+    save(plots.study_level(grasps()), "study/level.png", Image.Quantize.MAXCOVERAGE)
     for rule in RULES.values():
         for kind, name in pictures(rule).items():
             save(plots.question(beliefs[kind], rule(), SIZES[kind]), name)
@@ -103,6 +104,19 @@ def tasters() -> aw.Study:
             question = study.ask(participant=who)
             first, second = (_liking(cup, 88 + 1.4 * place) for cup in question.options)
             study.tell(question, int(first - second + torch.randn((), generator=source).item() < 0))
+    return study
+
+
+def grasps() -> aw.Study:
+    """A robot that holds most often with a medium force and at a low speed, after eighty grasps."""
+    space = aw.Space(force=aw.Real(2, 40, log=True, unit="N"), speed=aw.Real(0.1, 2, unit="m/s"))
+    study = aw.Study(space, feedback="binary", level=0.9, seed=1, name="grasp")
+    source = generator("grasps")
+    for _ in range(80):
+        question = study.ask()
+        force, speed = math.log(question.options[0]["force"] / 10) / 0.55, question.options[0]["speed"]
+        holds = 5 - 2.5 * force**2 - 2.5 * speed**2 * (1 + 0.3 * force)
+        study.tell(question, holds + torch.randn((), generator=source).item() > 0)
     return study
 
 

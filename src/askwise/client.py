@@ -21,6 +21,7 @@ from askwise.space import Items, Space
 from askwise.study.answers import UNGIVEN, Answer
 from askwise.study.changes import Change
 from askwise.study.checks import Check
+from askwise.study.level_sets import Classified, LevelSet
 from askwise.study.plan import as_space, spelled
 from askwise.study.predictions import Comparison, Prediction
 from askwise.study.question import Question, Status
@@ -186,6 +187,7 @@ class Client:
         kernel: Kernel | str = UNGIVEN,
         expires: float | int | None = UNGIVEN,
         repeats: float = UNGIVEN,
+        level: float | None = UNGIVEN,
         reason: str | None = None,
         **others: object,
     ) -> list[str]:
@@ -193,7 +195,8 @@ class Client:
 
         Nothing if nothing does, as when it had to be sent again.
         """
-        sent: dict[str, Any] = {"rule": rule, "kernel": kernel, "expires": expires, "repeats": repeats}
+        sent: dict[str, Any] = {"rule": rule, "kernel": kernel, "level": level}
+        sent |= {"expires": expires, "repeats": repeats}
         sent = {name: value for name, value in sent.items() if value is not UNGIVEN} | others
         if space is not UNGIVEN:
             written = as_space(space).to_dict()
@@ -235,6 +238,33 @@ class Client:
     def checks(self, participant: str | None = None) -> list[Check]:
         """Whether the answers look as if somebody had looked at the questions."""
         return [Check(**check) for check in self._asked_for("checks", participant)]
+
+    def level_set(
+        self,
+        level: float | None = None,
+        confidence: float = 0.95,
+        context: Setting | None = None,
+        participant: str | None = None,
+        *,
+        safest: int = 5,
+    ) -> LevelSet:
+        """Which settings work at least so often: shares of the space, and the safest."""
+        given = {"level": level, "confidence": confidence, "context": context, "safest": safest}
+        found = self._asked_for("level", participant, **given)
+        shares = {name: _estimate(found[name]) for name in ("inside", "outside", "unclear", "share")}
+        return LevelSet(**found | shares | {"safest": [_prediction(one) for one in found["safest"]]})
+
+    def classified(
+        self,
+        count: int = 1024,
+        level: float | None = None,
+        confidence: float = 0.95,
+        context: Setting | None = None,
+        participant: str | None = None,
+    ) -> list[Classified]:
+        """Settings spread over the space, each with its side of the level."""
+        given = {"count": count, "level": level, "confidence": confidence, "context": context}
+        return [Classified(**one) for one in self._asked_for("level/settings", participant, **given)]
 
     def predict(
         self,

@@ -40,7 +40,7 @@ def test_scores_are_better_worse_or_indistinguishable(authors, batch):
         "random": {function: batch.scores["random"][0] + 1e-8 * (level.best - level.usual)},
     }
     found = {row.rule: row for row in authors.fidelity(batch, theirs)}
-    assert [found[rule].verdict for rule in ("muc", "kss", "random")] == [
+    assert [found[rule].verdict() for rule in ("muc", "kss", "random")] == [
         "better",
         "worse",
         "indistinguishable",
@@ -64,7 +64,7 @@ def test_runs_of_unequal_length_are_compared_at_the_end_of_the_shorter(authors, 
 def test_equal_constants_are_indistinguishable(authors, batch):
     flat = replace(batch, scores={"muc": np.zeros((2, 10, 6))})
     (row,) = authors.fidelity(flat, {"muc": {batch.functions[0]: np.zeros((9, 6))}})
-    assert (row.p, row.verdict) == (1, "indistinguishable")
+    assert (row.p, row.verdict()) == (1, "indistinguishable")
 
 
 def test_the_authors_scores_are_read_by_our_names(authors, tmp_path, directory, capsys):
@@ -88,7 +88,7 @@ def test_the_authors_scores_are_read_by_our_names(authors, tmp_path, directory, 
     text = (tmp_path / "page.md").read_text()
     rows = table(text, "Functions on which our final scores")
     assert {
-        rule: sum(int(row[verdict]) for verdict in ("better", "indistinguishable", "worse"))
+        rule: sum(int(row[f"at 0.05<br>{verdict}"]) for verdict in ("better", "indistinguishable", "worse"))
         for rule, row in rows.items()
     } == {
         "muc": 1,
@@ -102,12 +102,34 @@ def test_the_authors_scores_are_read_by_our_names(authors, tmp_path, directory, 
 def test_a_table_of_fidelity_has_every_function(authors, batch):
     theirs = {"muc": dict(zip(batch.functions, batch.scores["muc"] - 1, strict=True))}
     rows = authors.fidelity(batch, theirs)
-    text = authors.fidelity_table(rows, "batch-as-run", Recipe("make it"))
+    means = {"muc": authors.overall(batch, theirs, "muc")}
+    text = authors.fidelity_table(rows, means, "batch-as-run", Recipe("make it"))
     rows_of_muc = table(text, "Final scores of `muc`")
     assert tuple(rows_of_muc) == batch.functions
     for row in rows:
         assert rows_of_muc[row.function]["median<br>theirs"] == short(row.theirs_median)
-        assert rows_of_muc[row.function]["ours are"] == row.verdict
+        assert rows_of_muc[row.function]["ours are"] == row.verdict()
+
+
+def test_small_differences_count_at_the_weaker_level_and_in_the_mean(authors, batch):
+    source = np.random.default_rng(0)
+    ours = replace(batch, scores={"muc": source.normal(0.0, 1.0, (2, 20, 1))})
+    shifts = dict(zip(batch.functions, (0.4, 0.0), strict=True))
+    theirs = {"muc": {name: source.normal(shift, 1.0, (30, 1)) for name, shift in shifts.items()}}
+    rows = authors.fidelity(ours, theirs)
+    assert [row.verdict() for row in rows] == ["indistinguishable"] * 2
+    assert [row.verdict(0.05) for row in rows] == ["worse", "indistinguishable"]
+    found = authors.overall(ours, theirs, "muc")
+    expected = [
+        np.mean(ours.scores["muc"][place] > theirs["muc"][name].T)
+        for place, name in enumerate(batch.functions)
+    ]
+    assert found.fixed.mean == pytest.approx(np.mean(expected))
+    assert found.fixed.low < found.fixed.mean < found.fixed.high < 0.55
+    means = {"muc": found}
+    row = table(authors.fidelity_table(rows, means, "batch-as-run", Recipe("make it")), "Functions on")["muc"]
+    assert (row["at 0.0005<br>worse"], row["at 0.05<br>worse"]) == ("0", "1")
+    assert row["ours end above theirs<br>these functions"].startswith(f"{found.fixed.mean:.3f} [")
 
 
 def test_experiments_that_the_authors_did_not_run_are_refused(authors, tmp_path):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from askwise.bench.regret import Interval
-from askwise.bench.report.page import Cell, Column, Recipe, Sheet, code, measured, short, within
+from askwise.bench.estimates import Interval
+from askwise.bench.report.page import Cell, Column, Recipe, Sheet, code, measured, short, span, within
 from campaigns import HOUSE, check_latex
 
 
@@ -28,6 +28,9 @@ def test_a_short_number_reads_back_to_four_digits(value):
 def test_numbers_without_an_error_stand_alone():
     assert measured(2.0, math.nan) == "2"
     assert within(Interval(-0.0001, -0.2, 0.2), 2) == "0.00 [-0.20, 0.20]"
+    assert span(Interval(-0.0001, -0.2, 0.2), 2) == "[-0.20, 0.20]"
+    unknown = Interval(2.0, -math.inf, math.inf)
+    assert (within(unknown), span(unknown)) == ("2.000", "\u2013")
 
 
 SHEET = Sheet(

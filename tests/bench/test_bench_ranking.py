@@ -12,7 +12,16 @@ from scipy.stats import mannwhitneyu
 
 import askwise as aw
 from askwise.bench.published import ALPHA, PAPER, PUBLISHED
-from askwise.bench.ranking import Row, Table, enough_replicates, measures, rank, ranks_at, smallest_p
+from askwise.bench.ranking import (
+    Row,
+    Table,
+    enough_replicates,
+    measures,
+    rank,
+    ranks_at,
+    smallest_p,
+    spreads_at,
+)
 
 HOUSE = r"(?s)^.+ must .+; got .+\. .+"
 
@@ -308,9 +317,10 @@ def test_a_level_lies_between_zero_and_one(alpha):
 @pytest.mark.parametrize("experiment", PUBLISHED)
 def test_published_rules_are_ours(experiment):
     published = PUBLISHED[experiment]
-    assert set(published.rules) <= set(aw.rules.RULES)
     asks = {"bbo": "binary", "pbo": "duel", "batch": "batch"}[experiment]
-    assert all(asks in aw.rules.RULES[rule].asks for rule in published.rules)
+    for rule in published.rules:
+        assert asks in aw.rules.parse(rule).asks
+        assert str(aw.rules.parse(rule)) == rule
     assert tuple(published.names.values()) == published.rules
     assert f"table{published.table}_" in published.source
     if experiment != "batch":
@@ -375,3 +385,65 @@ def test_ranks_without_a_chance_of_significance_say_so():
     assert rank(clear(3, 3), 0.05).undecidable == ""
     assert rank(clear(8, 8), 5e-4).undecidable == ""
     assert rank(clear(3, 30, 30), 5e-4).undecidable == ""  # two of them can
+
+
+# how far chance moves the scores
+
+
+def totals(scores, alpha=0.05):
+    found = {row.rule: row.borda for row in rank(scores, alpha).rows}
+    return np.array([found[rule] for rule in scores])
+
+
+def resampled(scores, source):
+    """The replicates of each rule and function, drawn with replacement."""
+    return {
+        rule: np.stack([runs[source.integers(len(runs), size=len(runs))] for runs in values])
+        for rule, values in scores.items()
+    }
+
+
+def test_the_error_is_that_of_resampling_run_by_run():
+    scores, source = normal_scores(), np.random.default_rng(4)
+    spread = spreads_at(scores, (0.05,), bootstraps=600)[0.05]
+    slow = np.array([totals(resampled(scores, source)) for _ in range(400)])
+    fast = [spread.error(rule) for rule in scores]
+    np.testing.assert_allclose(fast, slow.std(0, ddof=1), rtol=0, atol=0.15)
+    np.testing.assert_allclose(spread.fixed.mean(0), slow.mean(0), rtol=0, atol=0.3)
+    between = (slow[:, 3] - slow[:, 0]).std(ddof=1)
+    assert spread.errors_between("rule 3", "rule 0")[0] == pytest.approx(between, rel=0.2)
+
+
+def test_the_error_is_near_the_deviation_between_campaigns():
+    campaigns = [normal_scores(functions=10, seed=seed) for seed in range(120)]
+    true = np.array([totals(scores) for scores in campaigns]).std(0, ddof=1)
+    spreads = [spreads_at(scores, (0.05,), bootstraps=50)[0.05] for scores in campaigns[:20]]
+    said = np.mean([[spread.error(rule) for rule in spread.rules] for spread in spreads], axis=0)
+    # a rule that never wins does so in some resamples: its error is too large
+    assert 2 * true[0] < said[0] < 1
+    np.testing.assert_allclose(said[1:], true[1:], rtol=0.25)
+
+
+def test_functions_that_disagree_widen_the_error_for_functions_like_these():
+    better, worse = np.ones((1, 20, 1)), np.zeros((1, 20, 1))
+    scores = {"a": np.concatenate([better, worse] * 8), "b": np.concatenate([worse, better] * 8)}
+    spread = spreads_at(scores, (5e-4,), bootstraps=2000)[5e-4]
+    assert spread.error("a") == 0  # on these functions there is no doubt
+    fixed, drawn = spread.errors_between("a", "b")
+    assert fixed == 0
+    assert drawn == pytest.approx(4, rel=0.1)  # each of 16 is won or lost: sqrt(16)
+    assert spread.drawn.mean(0) == pytest.approx([8, 8], abs=0.3)
+
+
+def test_a_seed_gives_the_same_spread():
+    scores = normal_scores(functions=2)
+    one, again, other = (spreads_at(scores, (0.05,), 30, seed)[0.05].fixed for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).any()
+
+
+def test_a_spread_of_nothing_is_refused(unchecked):
+    with pytest.raises(ValueError, match="bootstraps must be a whole number from 1; got 0"):
+        spreads_at(normal_scores(), (0.05,), 0)
+    with pytest.raises(ValueError, match="alpha must lie between 0 and 1; got 2"):
+        spreads_at(normal_scores(), (2,))

@@ -9,8 +9,7 @@ import torch
 
 from askwise.bench.experiments import Arm
 from askwise.bench.problems import Problem
-from askwise.bench.regret import Interval, levels, mean_regret, normalised_regret
-from askwise.bench.report.page import within
+from askwise.bench.regret import levels, normalised_regret
 from askwise.bench.results import Results
 from campaigns import HOUSE, SHOWN, small
 
@@ -50,16 +49,3 @@ def test_regret_without_a_maximum_is_refused():
     held = Results(experiment, {"random": np.zeros((2, 10, 6))}, {}, {}, {})
     with pytest.raises(ValueError, match=HOUSE):
         normalised_regret(held)
-
-
-def test_intervals_of_mean_regret_hold_it_in_95_of_100_simulations():
-    source = np.random.default_rng(1)
-    deviations = np.array([[0.1], [1.0], [3.0]])
-    found = [mean_regret(1 + deviations * source.standard_normal((3, 40))) for _ in range(2000)]
-    held = np.mean([one.low <= 1 <= one.high for one in found])
-    assert 0.935 < held < 0.96
-
-
-def test_one_replicate_has_a_mean_but_no_interval():
-    assert mean_regret(np.array([[1.0], [3.0]])) == Interval(2.0, -math.inf, math.inf)
-    assert within(Interval(2.0, -math.inf, math.inf)) == "2.000"

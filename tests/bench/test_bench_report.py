@@ -17,7 +17,7 @@ from matplotlib.image import imread
 from askwise.bench.effects import superiority
 from askwise.bench.experiments import EXPERIMENTS, Arm
 from askwise.bench.published import PAPER, PUBLISHED
-from askwise.bench.ranking import ranks_at
+from askwise.bench.ranking import ranks_at, spreads_at
 from askwise.bench.report import _analyses, analysis, figures, write
 from askwise.bench.report.analysis import Analysis
 from askwise.bench.report.looks import looks
@@ -78,17 +78,30 @@ def text(report):
 
 def test_the_ranking_is_that_of_ranking_at_each_level(results, text):
     for key, title in (("bbo", "## Yes or no"), ("pbo", "## Duels"), ("batch", "## Batches")):
-        rows = table(part(text, title), "Rank, with the Borda score")
-        for way, name in (("as run", f"{key}-as-run"), ("as written", key)):
-            for alpha, ranking in ranks_at(load(results[name]).scores, ALPHAS).items():
-                shown = {rule: row[f"{way}<br>{alpha:g}"].strip("*") for rule, row in rows.items()}
-                assert shown == {row.rule: f"{row.rank} ({row.borda})" for row in ranking.rows}
-        bold = re.findall(r"\*\*(\d+) \(\d+\)\*\*", part(text, title))
+        for way, name in (("as run", f"{key}-as-run"), ("standardised", key)):
+            scores, paper = load(results[name]).scores, PUBLISHED[key].rules
+            check_ranking(
+                text, title, "Rank of the paper's rules", way, {rule: scores[rule] for rule in paper}
+            )
+            if scores.keys() - set(paper):
+                check_ranking(text, title, "Rank of all rules", way, scores)
+        bold = re.findall(r"\*\*(\d+) \(\d+(?: ± \d+)?\)\*\*", part(text, title))
         assert set(bold) == {"1"}
 
 
+def check_ranking(text, title, caption, way, scores):
+    rows = table(part(text, title), caption)
+    spreads = spreads_at(scores, ALPHAS)
+    for alpha, ranking in ranks_at(scores, ALPHAS).items():
+        shown = {rule: row[f"{way}<br>{alpha:g}"].strip("*") for rule, row in rows.items()}
+        assert {rule: cell for rule, cell in shown.items() if cell != "\u2013"} == {
+            spelled(row.rule): f"{row.rank} ({row.borda} ± {spreads[alpha].error(row.rule):.0f})"
+            for row in ranking.rows
+        }
+
+
 def test_the_published_ranking_is_beside_ours(text):
-    rows = table(part(text, "## Duels"), "Rank, with the Borda score")
+    rows = table(part(text, "## Duels"), "Rank of the paper's rules")
     assert [
         rows[rule]["published<br>0.0005"] for rule in ("muc", "dueling_ucb", "bivariate_ei", "random")
     ] == [
@@ -102,28 +115,63 @@ def test_the_published_ranking_is_beside_ours(text):
 def test_the_advantage_of_the_best_is_its_probability_of_superiority(results, text):
     scores = load(results["pbo"]).scores
     best = ranks_at(scores, ALPHAS)[5e-4].rules[0]
-    rows = table(part(text, "## Duels"), f"Probability that a run of `{best}`, the best as written")
-    assert rows.keys() == scores.keys() - {best}
+    rows = table(part(text, "## Duels"), f"Probability that a run of `{best}`, the best standardised")
+    assert rows.keys() == {spelled(rule) for rule in scores.keys() - {best}}
+    borda = {row.rule: row.borda for row in ranks_at(scores, ALPHAS)[5e-4].rows}
+    spread = spreads_at(scores, (5e-4,))[5e-4]
     for of, column in (("final", "final score"), ("auc", "AUC")):
         found = superiority(scores, of=of)
-        for rule, row in rows.items():
-            at = found.rules.index(best), found.rules.index(rule)
-            numbers = [float(part[at]) for part in (found.matrix, found.low, found.high)]
-            assert [float(n) for n in re.findall(r"[\d.]+", row[column])] == pytest.approx(numbers, abs=6e-4)
+        for rule in scores.keys() - {best}:
+            row, one = rows[spelled(rule)], found.of(best, rule)
+            numbers = [one.fixed.mean, one.fixed.low, one.fixed.high, one.drawn.low, one.drawn.high]
+            shown = row[f"{column}<br>these functions"] + row[f"{column}<br>functions like these"]
+            assert [float(n) for n in re.findall(r"[\d.]+", shown)] == pytest.approx(numbers, abs=6e-4)
+            fixed, drawn = spread.errors_between(best, rule)
+            assert (
+                row["Borda score ahead by<br>these functions"] == f"{borda[best] - borda[rule]} ± {fixed:.0f}"
+            )
+            assert row["Borda score ahead by<br>functions like these"] == f"± {drawn:.0f}"
 
 
 def test_regrets_of_a_scenario_are_means_over_functions(results, text):
     run = Analysis(load(results["batch-as-run"]), results["batch-as-run"])
-    rows = table(part(text, "## Batches"), "Mean normalised regret over all functions")
+    rows = table(part(text, "## Batches"), "Normalised regret after the last query, as run")
     for rule in run.arms:
-        shown = float(rows[rule]["as run<br>last query"].split()[0])
-        assert shown == pytest.approx(run.regret[rule][..., -1].mean(), abs=6e-5)
+        last = run.regret[rule][..., -1]
+        assert first(rows[rule]["mean<br>these functions"]) == pytest.approx(last.mean(), abs=6e-4)
+        median = first(rows[rule]["median<br>these functions"])
+        assert median == pytest.approx(np.median(last, 1).mean(), abs=6e-4)
+        assert rows[rule]["runs above 1"] == f"{100 * (last > 1).mean():.1f} %"
+        if rule != run.best:
+            behind = first(rows[rule]["mean, minus that of the best<br>these functions"])
+            assert behind == pytest.approx(last.mean() - run.regret[run.best][..., -1].mean(), abs=6e-4)
+
+
+def first(cell: str) -> float:
+    """The number before the interval."""
+    return float(cell.split()[0].strip("*"))
+
+
+def test_every_pair_has_its_differences_and_clear_ones_are_bold(results, text):
+    run = Analysis(load(results["bbo"]), results["bbo"])
+    folded = text[text.index("standardised (<code>bbo</code>)</summary>") :].split("</details>")[0]
+    lines = [line.strip("| ").split(" | ") for line in folded.splitlines() if line.startswith("| `")]
+    assert len(lines) == len(run.arms) * (len(run.arms) - 1) // 2
+    named = {spelled(label): label for label in run.arms}
+    for rule, other, chance, like, mean, *_ in lines:
+        pair = named[rule.strip("`")], named[other.strip("`")]
+        assert first(chance) == pytest.approx(run.superiority[0].of(*pair).fixed.mean, abs=6e-4)
+        drawn = run.superiority[0].of(*pair).drawn
+        assert like == f"[{drawn.low:.3f}, {drawn.high:.3f}]"
+        assert chance.startswith("**") == (not drawn.low <= 0.5 <= drawn.high)
+        assert first(mean) == pytest.approx(run.final_regret.differences.of(*pair).fixed.mean, abs=6e-4)
 
 
 def test_scores_have_every_rule_and_function_and_the_best_in_bold(results, text):
     for name, directory in results.items():
         held = load(directory)
-        folded = text[text.index(f"(<code>{name}</code>)</summary>") :].split("</details>")[0]
+        below = part(text, "## Scores on each function")
+        folded = below[below.index(f"(<code>{name}</code>)</summary>") :].split("</details>")[0]
         rows = table(folded, "Mean final score")
         assert tuple(rows) == held.functions
         for place, function in enumerate(held.functions):
@@ -180,7 +228,11 @@ def test_beta_has_its_defaults_marked_and_its_regrets_sorted(results, text):
     lines = [line for line in part(text, "## Sensitivity to β").splitlines() if "(default)" in line]
     assert len(lines) == 2
     assert lines[0].startswith("| `ucb_f` | 1 (default) |")
-    assert f"{run.final_regret('ucb_phi').mean:.4f}" in lines[1]
+    assert f"{run.final_regret.each['ucb_phi'].fixed.mean:.3f}" in lines[1]
+    other = next(
+        line for line in part(text, "## Sensitivity to β").splitlines() if "| `ucb_f` | 0.5 |" in line
+    )
+    assert f"{run.superiority[0].of('ucb_f(beta=0.5)', 'ucb_f').fixed.mean:.3f} [" in other
 
 
 def test_batch_sizes_are_a_table_of_rules_by_sizes(results, text):
@@ -188,17 +240,73 @@ def test_batch_sizes_are_a_table_of_rules_by_sizes(results, text):
     rows = table(part(text, "## Batch sizes"), "Mean normalised regret after the last query")
     for arm in run.results.experiment.arms:
         shown = rows[arm.rule][f"m = {arm.m}"]
-        assert float(shown.split()[0]) == pytest.approx(run.final_regret(arm.label).mean, abs=6e-5)
+        assert first(shown) == pytest.approx(run.final_regret.each[arm.label].fixed.mean, abs=6e-4)
+    pairs = part(text, "## Batch sizes").split("Pairs of rules")[1]
+    shown = re.findall(r"^\| `(\w+) m=(\d)` \| `(\w+) m=(\d)` \|", pairs, re.MULTILINE)
+    assert len(shown) == 4 * 3
+    assert all(m == n for _, m, _, n in shown)
 
 
 def test_learned_is_beside_known(results, text):
-    rows = table(part(text, "## Known and learned hyperparameters"), "Mean normalised regret after the last")
+    section = part(text, "## Known and learned hyperparameters")
+    rows, regrets = table(section, "Normalised regret after the last"), {}
     for way, name in (("known", "pbo"), ("learned", "pbo-learned")):
         run = Analysis(load(results[name]), results[name])
         for row in run.tables[5e-4].rows:
-            assert rows[row.rule][f"rank (Borda)<br>{way}"] == f"{row.rank} ({row.borda})"
-            regret = float(rows[row.rule][f"normalised regret<br>{way}"].split()[0])
-            assert regret == pytest.approx(run.final_regret(row.rule).mean, abs=6e-5)
+            shown = rows[spelled(row.rule)]
+            error = run.spreads[5e-4].error(row.rule)
+            assert shown[f"rank (Borda)<br>{way}"] == f"{row.rank} ({row.borda} ± {error:.0f})"
+            regrets[way, row.rule] = run.final_regret.each[row.rule].fixed.mean
+            assert first(shown[f"mean regret<br>{way}"]) == pytest.approx(regrets[way, row.rule], abs=6e-4)
+    for rule, row in table(section, "Learned against known kernels").items():
+        shown = first(row["difference of mean regrets<br>these functions"])
+        label = next(label for _, label in regrets if spelled(label) == rule)
+        assert shown == pytest.approx(regrets["learned", label] - regrets["known", label], abs=6e-4)
+
+
+def test_coinciding_points_are_counted_in_the_first_runs(results, text):
+    held = load(results["pbo"])
+    apart = {key: replace(one, questions=one.questions + 0.0) for key, one in held.firsts.items()}
+    initial = held.experiment.initial
+    for (arm, _), one in apart.items():
+        one.questions[:, 1] += 0.5
+        if arm == "muc":
+            one.questions[initial, 1] = one.questions[initial, 0] + 9e-4
+    run = Analysis(replace(held, firsts=apart), results["pbo"])
+    assert run.coincident("kss") == 0
+    assert run.coincident("muc") == pytest.approx(1 / (held.experiment.iterations - initial))
+    rows = table(part(text, "## What goes wrong"), "Queries in which two points coincide")
+    assert rows["muc"]["pbo"] == "100.0 %"  # made up: all points are zero
+    assert rows["muc"]["batch-as-run"] == "100.0 %"
+    assert rows["ei"]["batch-as-run"] == "\u2013"
+    sizes = table(part(text, "## What goes wrong"), "Queries in which two points coincide, `batch-sizes`")
+    assert set(sizes["muc_joint"].values()) == {"muc_joint", "100.0 %"}
+
+
+def test_functions_with_wide_priors_are_apart(tmp_path, monkeypatch):
+    for name in ("score_curves", "regret_curves", "win_matrices", "superiority_of_best"):
+        monkeypatch.setattr(figures, name, blank)
+    functions = (
+        "ackley",
+        "dixon_price",
+        "sphere",
+        "trid",
+    )  # the first has a variance of 1, the last two 20000
+    experiment = small("bbo", functions)
+    write([keep(tmp_path / "bbo", experiment, made_up(experiment))], tmp_path / "out")
+    text = part((tmp_path / "out" / "report.md").read_text(), "## What goes wrong")
+    assert (
+        "2 of the 3 functions with a prior standard deviation above 100 sit on that bound (sphere, trid)"
+        in text
+    )
+    run, rows = (
+        Analysis(load(tmp_path / "bbo"), tmp_path),
+        table(text, "Normalised regret after the last query"),
+    )
+    for rule in run.arms:
+        last, row = run.regret[rule][..., -1], rows[spelled(rule)]
+        assert first(row["3 with wide priors<br>mean"]) == pytest.approx(last[1:].mean(), abs=6e-4)
+        assert first(row["1 others<br>median"]) == pytest.approx(np.median(last[0]), abs=6e-4)
 
 
 def test_tables_are_also_written_in_latex(report, text):
@@ -256,10 +364,11 @@ def test_sections_about_missing_experiments_are_left_out(results, tmp_path, monk
     assert re.findall(r"(?m)^## (.*)", text) == [
         "How to read this page",
         "Batches",
+        "What goes wrong",
         "Scores on each function",
         "How the experiments were run",
     ]
-    assert "as written<br>" not in text
+    assert "standardised<br>" not in text
     assert not list(tmp_path.glob("*/*bo*"))
 
 
@@ -283,7 +392,7 @@ def others(tmp_path_factory):
 def test_other_experiments_have_a_section_and_a_single_rule_has_no_ranking(others):
     _, out = others
     text = (out / "report.md").read_text()
-    assert table(part(text, "## My own"), "Rank, with the Borda").keys() == {"kss", "eubo"}
+    assert table(part(text, "## My own"), "Rank of all rules").keys() == {"kss", "eubo"}
     assert "### Ranking" not in part(text, "## Yes or no")
     assert (out / "figures" / "examples-bbo.png").exists() is False
     assert (out / "figures" / "runs-bbo.png").exists()

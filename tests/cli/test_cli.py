@@ -30,8 +30,8 @@ from askwise.study import Entry, Preference, State, Tie, YesNo
 
 HOUSE = re.compile(r"^[^;\n]+ must [^;\n]+; got [^\n]+\. [^\n]+$")
 COMMANDS = [
-    *("init", "check", "doctor", "ask", "tell", "run", "undo", "expire", "status", "best", "plot"),
-    *("simulate", "predict", "compare", "history", "replay", "export", "import", "backup", "salvage"),
+    *("init", "check", "doctor", "ask", "tell", "run", "undo", "expire", "status", "best", "level"),
+    *("plot", "simulate", "predict", "compare", "history", "replay", "export", "import", "backup", "salvage"),
     *("change", "shell"),
 ]
 NOISE = "[space.noise]\ntype = 'choice'\nvalues = ['quiet', 'loud']\ncontext = true\n"

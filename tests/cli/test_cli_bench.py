@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from askwise.bench import campaign as module
 from askwise.bench.executors import DaskCluster, Processes, ThisProcess
 from askwise.bench.experiments import EXPERIMENTS
-from askwise.bench.ranking import rank
+from askwise.bench.ranking import rank, spreads_at
 from askwise.bench.results import load
 from askwise.cli import main
 from askwise.cli.bench import executor_of, reduced, split
@@ -86,11 +86,19 @@ def test_a_newcomer_lists_runs_ranks_and_packs():
     assert "none of them new" in told(*RUN)
     ranked = told("rank", "out/bench/bbo-as-run", "--alpha", "0.3")
     assert "2 functions, 2 runs of 4 queries each, tests at level 0.3" in ranked
-    rows = re.findall(r"^ +(\d) +(\w+) +(\d+) *$", ranked, re.MULTILINE)
-    expected = rank(load("out/bench/bbo-as-run").scores, 0.3).rows
-    assert rows == [(str(row.rank), row.rule, str(row.borda)) for row in expected]
+    rows = re.findall(r"^ +(\d) +(\w+) +(\d+) +(\d+) *$", ranked, re.MULTILINE)
+    scores = load("out/bench/bbo-as-run").scores
+    expected, spread = rank(scores, 0.3).rows, spreads_at(scores, (0.3,))[0.3]
+    errors = [spread.error(row.rule) for row in expected]
+    assert rows == [
+        (str(row.rank), row.rule, str(row.borda), f"{error:.0f}")
+        for row, error in zip(expected, errors, strict=True)
+    ]
+    assert "±: standard error of the score, from 200 resamples of the runs." in ranked
     assert re.search(r"^Wrote kept \(\d+ kB\)\.$", told("pack", "out/bench/bbo-as-run", "kept"), re.MULTILINE)
-    assert document("rank", "kept", "--alpha", "0.3")["rows"] == [vars(row) for row in expected]
+    assert document("rank", "kept", "--alpha", "0.3")["rows"] == [
+        {**vars(row), "error": error} for row, error in zip(expected, errors, strict=True)
+    ]
 
 
 def test_every_command_has_json_for_programs():

@@ -110,7 +110,7 @@ BAD = [
     ("[1]", 'line must be an object with "do"; got [1]'),
     ({"do": 3}, 'line must be an object with "do"'),
     ({"ask": 1}, 'line must be an object with "do"'),
-    ({"do": "dance"}, "do must be one of amend, ask, best, compare, expire, history, predict"),
+    ({"do": "dance"}, "do must be one of amend, ask, best, compare, expire, history, level, predict"),
     ({"do": "reply", "line": "{}"}, "do must be one of"),
     ({"do": "_number"}, "do must be one of"),
     ({"do": "quit", "now": True}, "do must be one of"),

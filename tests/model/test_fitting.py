@@ -328,6 +328,14 @@ def test_a_kernel_with_its_own_priors_keeps_only_those(lanes):
     }
 
 
+def test_without_information_a_fit_is_at_the_mode_of_the_priors_below_the_expected_parameters():
+    lengths = torch.tensor([0.2, 0.4], dtype=torch.float64)
+    nothing = aw.Data.duels([[[0.5, 0.5], [0.5, 0.5]]], [0])  # a point against itself
+    fitted = aw.fit(nothing, module.expected_kernel("matern52", lengths.tolist())).kernel
+    torch.testing.assert_close(fitted.base_kernel.lengthscale[0], 0.7788 * lengths, rtol=1e-3, atol=0)
+    assert float(fitted.outputscale.sqrt()) == pytest.approx(1.5654, rel=1e-3)
+
+
 def test_the_expected_kernel_has_priors_around_its_parameters():
     lengths, at, variance = [0.2, 0.4], torch.tensor([0.3, 0.3], dtype=torch.float64), 2.5
     kernel = module.expected_kernel("matern52", lengths)

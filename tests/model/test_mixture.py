@@ -72,6 +72,8 @@ def test_it_averages_the_beliefs_given_each_kernel():
     chance = sum(w[k] * beliefs[k].success_probability(x, y) for k in range(3))
     torch.testing.assert_close(belief.success_probability(x, y), chance, **close)
     torch.testing.assert_close(ndtr(belief.quantile(x, y)), chance, **close)
+    above = sum(w[k] * beliefs[k].probability_above(x, 0.4) for k in range(3))
+    torch.testing.assert_close(belief.probability_above(x, 0.4), above, **close)
     better = sum(w[k] * beliefs[k].probability_of_better(x, y) for k in range(3))
     torch.testing.assert_close(belief.probability_of_better(x, y), better, **close)
 
@@ -208,6 +210,7 @@ def test_nothing_of_a_belief_is_left_to_one_kernel():
         "cov",
         "in_noise",
         "success_probability",
+        "probability_above",
         "probability_of_better",
     }
     single = {"joined", "in_lanes", "unflattened", "shared_prior", "data_covariance"}  # parts of inference

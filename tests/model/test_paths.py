@@ -377,6 +377,19 @@ def test_values_at_some_points_can_be_drawn_under_any_kernel():
     torch.testing.assert_close(draw_at(x, known, 3, seeded()), draw(known, 3, seeded())(x), rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_lane_draws_at_points_what_it_would_draw_alone(shared, monkeypatch):
+    monkeypatch.setattr("askwise.model.paths._LANE_ENTRIES", {"cpu": 2**16})  # two lanes at a time
+    lengths = f64([[0.3] * 2, [0.01] * 2, [0.4] * 2, [0.5] * 2, [0.02] * 2])  # short: random features
+    about = believed(duels((5,), d=2), "matern32", lengths)
+    kinds = {type(features(about.prior.select(lane), 2, generators=seeded())) for lane in range(5)}
+    assert kinds == {HilbertFeatures, FourierFeatures}
+    x = uniform(3, 2, seed=8) if shared else probes(about)
+    together = draw_at(x, about, 6, [seeded(lane) for lane in range(5)])
+    alone = [draw_at(x if shared else x[k], about.select(k), 6, seeded(k)) for k in range(5)]
+    torch.testing.assert_close(together, torch.stack(alone, 1), rtol=0, atol=1e-9)
+
+
 @each_method
 def test_a_wrong_number_of_generators_is_refused(method):
     with pytest.raises(ValueError, match="generators must be one, or one for each of the 3 lanes; got 2"):

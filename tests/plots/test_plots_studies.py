@@ -25,7 +25,7 @@ from askwise.plots.scene import Scene
 from askwise.plots.trace import Watched
 from askwise.rules import RULES, parse
 from askwise.search.search import Search
-from askwise.study import recommendation
+from askwise.study import expectations, recommendation
 from askwise.study.questions import Situation
 from askwise.study.state import State
 from askwise.study.study import Study
@@ -537,7 +537,8 @@ def test_progress_is_what_was_recommended_at_the_time():
     belief = model.belief(answers[:5])
     best = study.space.unit(recommendation.best(belief, study.plan, domain).params)[None]
     asked = model.points([option for entry in study.history() for option in entry.options]).unique(dim=0)
-    chances = recommendation.probability_of_best(belief, torch.cat([best, asked]), study.seed)
+    source = expectations.source(study.seed, "best of them")
+    chances = expectations.probability_of_best(belief, torch.cat([best, asked]), source)
     near = torch.cat([torch.tensor([True]), (asked - best).abs().amax(-1) < 0.02])
     assert axes[0].lines[0].get_ydata()[0] == pytest.approx(chances[near].sum().item())
     question = model.points(study.history()[5].members)
@@ -551,10 +552,10 @@ def test_progress_is_what_was_recommended_at_the_time():
 
 
 def test_settings_equal_to_the_recommended_one_add_to_its_probability(monkeypatch):
-    monkeypatch.setattr("askwise.plots.progress.outlook", lambda *_: recommendation.Outlook(0.1, 0.2, 0.5))
     monkeypatch.setattr(
-        "askwise.plots.progress.probability_of_best", lambda _, x, __: f64([1 / len(x)] * len(x))
+        "askwise.plots.progress.outlook", lambda *_: recommendation.Outlook(0.1, 0.2, 0.5, 0.9)
     )
+    monkeypatch.setattr(expectations, "probability_of_best", lambda _, x, __: f64([1 / len(x)] * len(x)))
     figure = plots.study_progress(studied("choice", "duel"))
     # all three modes were asked about; the recommended one is one of them, and is there a fourth time
     assert figure.axes[0].lines[0].get_ydata().tolist() == pytest.approx([0.5, 0.5])
@@ -606,8 +607,10 @@ def test_progress_with_only_yes_answers_shows_them():
 def test_progress_takes_the_last_context_unless_another_is_given(monkeypatch):
     study = studied("context", "duel")
     last = study.history()[-1].options[0]["noise"]
-    monkeypatch.setattr("askwise.plots.progress.outlook", lambda *_: recommendation.Outlook(0.1, 0.2, 0.5))
-    monkeypatch.setattr("askwise.plots.progress.probability_of_best", lambda belief, x, _: belief.mean(x))
+    monkeypatch.setattr(
+        "askwise.plots.progress.outlook", lambda *_: recommendation.Outlook(0.1, 0.2, 0.5, 0.9)
+    )
+    monkeypatch.setattr(expectations, "probability_of_best", lambda belief, x, _: belief.mean(x))
     default, same = plots.study_progress(study), plots.study_progress(study, context={"noise": last})
     assert default.get_suptitle() == same.get_suptitle() == f"study: for noise = {last:.4g} dB"
     other = plots.study_progress(study, context={"noise": 40.0 + (last < 60) * 40})
@@ -616,8 +619,10 @@ def test_progress_takes_the_last_context_unless_another_is_given(monkeypatch):
 
 
 def test_progress_has_few_checkpoints_however_many_answers(monkeypatch):
-    monkeypatch.setattr("askwise.plots.progress.outlook", lambda *_: recommendation.Outlook(0.1, 0.2, 0.5))
-    monkeypatch.setattr("askwise.plots.progress.probability_of_best", lambda _, x, __: f64([1.0] * len(x)))
+    monkeypatch.setattr(
+        "askwise.plots.progress.outlook", lambda *_: recommendation.Outlook(0.1, 0.2, 0.5, 0.9)
+    )
+    monkeypatch.setattr(expectations, "probability_of_best", lambda _, x, __: f64([1.0] * len(x)))
     study = fresh("line", "duel", 43)
     assert plots.study_progress(study).axes[0].lines[0].get_xdata().tolist() == [9, 19, 29, 39, 42]
 

@@ -207,6 +207,12 @@ DEFINITIONS: dict[str, Callable[[float, float], float]] = {
     "dueling_ucb_phi": lambda m, v: (
         expected(Phi, m, v) + scipy.stats.norm.ppf(0.975) * math.sqrt(variance_of_rate(m, v))
     ),
+    "straddle": lambda m, v: 1.96 * math.sqrt(v) - abs(m - scipy.stats.norm.ppf(0.95)),
+    "straddle(level=0.2, beta=3)": lambda m, v: 3 * math.sqrt(v) - abs(m - scipy.stats.norm.ppf(0.2)),
+    "straddle_phi": lambda m, v: 1.96 * math.sqrt(variance_of_rate(m, v)) - abs(expected(Phi, m, v) - 0.95),
+    "straddle_phi(level=0.5, beta=1)": lambda m, v: (
+        math.sqrt(variance_of_rate(m, v)) - abs(expected(Phi, m, v) - 0.5)
+    ),
     "eiig": lambda m, v: 0.1 * math.log(expected(Phi, m, v)) + houlsby(m, v),
     "eiig(k=2.0, sign=-1)": lambda m, v: 2 * math.log(expected(Phi, m, v)) - houlsby(m, v),
     "muc": variance_of_rate,
@@ -687,6 +693,8 @@ def variants() -> list[Rule]:
         found.append(kind())
         for field in fields(kind):
             others = [option for option in typing.get_args(hints[field.name]) if option != field.default]
+            if field.name == "level":  # a rate
+                others = [0.5, 1e-7]
             found += [kind(**{field.name: value}) for value in others or [field.default + 0.5, 1e-7, -3.0]]
     return found
 

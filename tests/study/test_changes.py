@@ -184,7 +184,10 @@ REFUSED = [
         {"lapses": 0.0},
         "lapses must stay as it was at the first question, 'learned', since it says how .* Begin",
     ),
-    ({"gain": aw.Real(0, 60)}, "setting must be one of space, rule, kernel, expires, repeats; got 'gain'"),
+    (
+        {"gain": aw.Real(0, 60)},
+        "setting must be one of space, rule, level, kernel, expires, repeats; got 'gain'",
+    ),
     ({"rule": "eubo", "reason": 3}, "reason must be text"),
 ]
 

@@ -55,7 +55,9 @@ def test_chances_in_a_batch_of_two_are_those_of_a_duel(margin, generator):
     duel = FEEDBACKS["duel"].chances(known, query, generator)
     batch = FEEDBACKS["batch"].chances(known, query, generator)
     assert [answer for _, answer in batch] == [Ranking((0,)), Ranking((1,)), Tie()][: len(batch)]
-    assert [chance for chance, _ in batch] == pytest.approx([chance for chance, _ in duel], abs=0.025)
+    assert [float(chance) for chance, _ in batch] == pytest.approx(
+        [float(chance) for chance, _ in duel], abs=0.025
+    )
 
 
 def test_likely_answers_are_all_winners_of_a_small_batch_or_all_worsts_after_one():
@@ -84,22 +86,52 @@ def test_simulated_people_answer_as_often_as_the_model_expects(feedback, generat
     assert rate == pytest.approx(ndtr(lead).item(), abs=0.04)
 
 
+SURELY = "with a probability of {} fewer than one setting in a hundred would "
+PERHAPS = "Go on: with a probability of {} more than one setting in a hundred would "
+
+
 @pytest.mark.parametrize(
-    ("feedback", "answers", "rate", "words"),
+    ("feedback", "answers", "rate", "few", "words"),
     [
-        ("duel", 9, 2 / 3, "Go on: the true best would win 67% of duels"),
-        ("duel", 9, 0.66, "Go on a little: the true best would win 66% of duels"),
-        ("duel", 10, 0.66, "You may stop: the true best would win 66% of duels"),
-        ("binary", 10, 0.1, "Go on: the true best is expected to succeed 10% more often"),
-        ("binary", 10, 0.09, "You may stop: the true best is expected to succeed 9% more often"),
-        ("duel", 9, None, "Go on: too little has been answered"),
-        ("binary", 2, None, "Go on: too little has been answered"),
-        ("binary", 3, None, "Go on: before anything can be said there must be a yes and a no"),
+        (
+            "duel",
+            9,
+            0.6,
+            0.89,
+            PERHAPS.format("11%") + "win two of three duels with the recommended one. The",
+        ),
+        (
+            "duel",
+            10,
+            2 / 3,
+            0.9,
+            "Go on: hardly any setting would win two of three duels with the recommended",
+        ),
+        ("duel", 9, 0.66, 0.9, "Go on a little: " + SURELY.format("90%") + "win two of three duels"),
+        ("duel", 10, 0.66, 0.9, "You may stop: " + SURELY.format("90%") + "win two of three duels"),
+        ("binary", 10, 0.09, 0.5, PERHAPS.format("50%") + "succeed 10% more often than the recommended one."),
+        (
+            "binary",
+            10,
+            0.1,
+            0.9,
+            "Go on: hardly any setting would succeed 10% more often than the recommended",
+        ),
+        (
+            "binary",
+            10,
+            0.09,
+            0.9,
+            "You may stop: " + SURELY.format("90%") + "succeed 10% more often than the",
+        ),
+        ("duel", 9, None, 0, "Go on: too little has been answered"),
+        ("binary", 2, None, 0, "Go on: too little has been answered"),
+        ("binary", 3, None, 0, "Go on: before anything can be said there must be a yes and a no"),
     ],
 )
-def test_when_to_stop(feedback, answers, rate, words):
+def test_when_to_stop(feedback, answers, rate, few, words):
     plan = Plan.checked(aw.Space(u=aw.Real(0, 1), m=aw.Choice(["a", "b", "c"])), feedback)
-    look = None if rate is None else Outlook(0.5, 0.5, rate)
+    look = None if rate is None else Outlook(0.5, 0.5, rate, few)
     assert hint(plan, answers, look).startswith(words)
 
 

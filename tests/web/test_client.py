@@ -13,7 +13,7 @@ from served import DUEL, Process, in_thread
 
 SAME = ["ask", "tell", "skip", "amend", "void", "expire", "history", "entry", "best", "status", "checks"]
 SAME += ["predict", "compare", "top", "undo", "change", "changes"]
-SAME += ["importance", "raters", "answers_by_participant", "participants"]
+SAME += ["level_set", "classified", "importance", "raters", "answers_by_participant", "participants"]
 
 
 @pytest.mark.parametrize("name", SAME)

@@ -36,9 +36,14 @@ def experiment_of(document: Mapping[str, Any]) -> Experiment:
 
 
 def experiment_in(about: Mapping[str, Any], directory: Path) -> Experiment:
-    """The experiment of a directory; a refusal names the directory and the modules to import."""
+    """The experiment of a directory, with the title and purpose that it has now.
+
+    A refusal names the directory and the modules to import.
+    """
     try:
-        return experiment_of(about["experiment"])
+        held = experiment_of(about["experiment"])
+        known = EXPERIMENTS.get(held.name, held)
+        return replace(held, title=known.title, about=known.about)
     except NotFound as error:
         imports = _import_options(about.get("imports", ()))
         if not imports:

@@ -9,13 +9,15 @@ from itertools import permutations
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Real
-from scipy.stats import mannwhitneyu
 
+from askwise.bench.estimates import check_bootstraps, drawn_means, resampled_counts
+from askwise.bench.mannwhitney import p_values
 from askwise.errors import Refused
 
 Scores = Mapping[str, Real[np.ndarray, "function _ iteration"]]
 Measured = Float[np.ndarray, "function _"]
 Wins = Bool[np.ndarray, "function rule rule"]
+BOOTSTRAPS = 200  # of Borda scores: their deviations have an error of 5 %
 
 
 @dataclass(frozen=True)
@@ -85,15 +87,62 @@ def rank(scores: Scores, alpha: float = 5e-4) -> Table:
 
 def ranks_at(scores: Scores, alphas: Iterable[float]) -> dict[float, Table]:
     """The ranking at each of these significance levels."""
-    levels = tuple(alphas)
-    for alpha in levels:
-        if not 0 < alpha < 1:
-            raise Refused("alpha", "lie between 0 and 1", repr(alpha), "The usual level is 5e-4.")
+    levels = _checked(alphas)
     final, auc = measures(scores)
     p_final, p_auc = _p_values(final), _p_values(auc)
     counts = [values.shape[-1] for values in final]
     least = min(smallest_p(n, m) for n, m in permutations(counts, 2))
     return {alpha: _table(tuple(scores), p_final <= alpha, p_auc <= alpha, least, alpha) for alpha in levels}
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Borda scores of resampled runs: how far chance moves them."""
+
+    rules: tuple[str, ...]
+    fixed: Float[np.ndarray, "bootstrap rule"]
+    """Totals with the replicates of each function resampled."""
+    drawn: Float[np.ndarray, "bootstrap rule"]
+    """Totals with the functions resampled, too."""
+
+    def error(self, rule: str) -> float:
+        """Standard error of the total of a rule on these functions."""
+        return float(self.fixed[:, self.rules.index(rule)].std(ddof=1))
+
+    def errors_between(self, rule: str, other: str) -> tuple[float, float]:
+        """Standard errors of the difference of two totals: on these functions, on functions like these."""
+        row, column = self.rules.index(rule), self.rules.index(other)
+        fixed, drawn = ((part[:, row] - part[:, column]).std(ddof=1) for part in (self.fixed, self.drawn))
+        return float(fixed), float(drawn)
+
+
+def spreads_at(
+    scores: Scores, alphas: Iterable[float], bootstraps: int = BOOTSTRAPS, seed: int = 0
+) -> dict[float, Spread]:
+    """Borda scores of resampled runs, at each of these significance levels.
+
+    The replicates of each rule and function are drawn with replacement, as many as there are, and ranked
+    again.  Resampling adds to the noise that the runs have already, so that the resampled scores have the
+    right spread around another mean: their deviations are standard errors, their percentiles no intervals.
+    Accuracy: on three of our experiments, resamples of half of the replicates deviated by 1.07 to 1.18 times
+    as much as the halves themselves do, in the mean over rules: the errors are rather too large, and
+    clearly so for rules that hardly win.
+    """
+    check_bootstraps(bootstraps)
+    levels, (final, auc) = _checked(alphas), measures(scores)
+    sizes, source = [values.shape[1] for values in final], np.random.default_rng(seed)
+    both = zip(np.concatenate(final, axis=1), np.concatenate(auc, axis=1), strict=True)
+    borda = {alpha: np.empty((bootstraps, len(final[0]), len(sizes))) for alpha in levels}
+    for place, measured in enumerate(both):
+        weights = resampled_counts(sizes, bootstraps, source)
+        p_final, p_auc = (p_values(values, sizes, weights) for values in measured)
+        for alpha, held in borda.items():
+            held[:, place] = _borda(p_final <= alpha, p_auc <= alpha)
+    count = len(final[0])
+    return {
+        alpha: Spread(tuple(scores), held.sum(1), count * drawn_means(held, source))
+        for alpha, held in borda.items()
+    }
 
 
 def smallest_p(n: int, m: int) -> float:
@@ -102,13 +151,13 @@ def smallest_p(n: int, m: int) -> float:
     Equal scores of a rule leave no doubt about ranks, so the correction for ties makes p smaller still than
     that of different scores.
     """
-    return float(_test(np.ones(n), np.zeros(m)))
+    return _p(np.ones(n), np.zeros(m))
 
 
 def enough_replicates(alpha: float) -> int:
     """The smallest number of replicates of two rules with which different scores can be significant."""
     count = 2
-    while _test(np.arange(count) + count, np.arange(count)) > alpha:
+    while _p(np.arange(count) + count, np.arange(count)) > alpha:
         count += 1
     return count
 
@@ -136,18 +185,26 @@ def measures(scores: Scores) -> tuple[list[Measured], list[Measured]]:
     return [array[..., -1] for array in arrays.values()], [array.mean(-1) for array in arrays.values()]
 
 
-def _p_values(samples: list[np.ndarray]) -> Float[np.ndarray, "function rule rule"]:
+def _checked(alphas: Iterable[float]) -> tuple[float, ...]:
+    """The significance levels, if they are possible."""
+    levels = tuple(alphas)
+    for alpha in levels:
+        if not 0 < alpha < 1:
+            raise Refused("alpha", "lie between 0 and 1", repr(alpha), "The usual level is 5e-4.")
+    return levels
+
+
+def _p_values(samples: list[Measured]) -> Float[np.ndarray, "function rule rule"]:
     """One-sided p-values of the hypothesis that the rule of the row is not better than that of the column."""
-    count = len(samples)
-    p = np.ones((len(samples[0]), count, count))
-    for i, j in permutations(range(count), 2):  # vectorised over functions: 9 rules on 34 take 0.1 s
-        p[:, i, j] = _test(samples[i], samples[j])
-    return p
+    sizes = [sample.shape[1] for sample in samples]
+    values = np.concatenate(samples, axis=1)
+    return np.stack([p_values(row, sizes, np.ones(row.shape)) for row in values])
 
 
-def _test(better: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """P-values of one-sided Mann-Whitney tests along the last axis."""
-    return mannwhitneyu(better, other, alternative="greater", method="asymptotic", axis=-1).pvalue
+def _p(better: np.ndarray, other: np.ndarray) -> float:
+    """The p-value of the hypothesis that the first is not better than the other."""
+    sizes, values = (len(better), len(other)), np.concatenate([better, other])
+    return float(p_values(values, sizes, np.ones(values.shape))[0, 1])
 
 
 def _table(rules: tuple[str, ...], final: Wins, auc: Wins, smallest: float, alpha: float) -> Table:

@@ -14,7 +14,6 @@ from askwise.errors import Refused
 from askwise.numerics import ndtr, sobol
 
 POINTS = 2**14  # of a scrambled Sobol sequence, for the mean over the cube
-_REACH = 1.959963984540054  # standard errors on each side of a 95 % interval
 
 
 @dataclass(frozen=True)
@@ -23,15 +22,6 @@ class Levels:
 
     best: float  # the maximum
     usual: float  # the mean over the cube: the expected score of a random point
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean and its 95 % confidence interval."""
-
-    mean: float
-    low: float
-    high: float
 
 
 @cache
@@ -65,15 +55,3 @@ def normalised_regret(results: Results) -> dict[str, Float[np.ndarray, "function
     best = np.array([level.best for level in found])[:, None, None]
     usual = np.array([level.usual for level in found])[:, None, None]
     return {arm: np.maximum(best - scores, 0) / (best - usual) for arm, scores in results.scores.items()}
-
-
-def mean_regret(regret: Float[np.ndarray, "function replicate"]) -> Interval:
-    """The mean over functions of the means over replicates; the interval treats the functions as fixed.
-
-    With a single replicate the interval is infinite.
-    """
-    (functions, replicates), mean = regret.shape, float(regret.mean())
-    if replicates < 2:
-        return Interval(mean, -math.inf, math.inf)
-    error = math.sqrt(float(regret.var(1, ddof=1).sum()) / replicates) / functions
-    return Interval(mean, mean - _REACH * error, mean + _REACH * error)

@@ -173,7 +173,8 @@ def rank(
 
     A rule beats another on a function if a Mann-Whitney test finds its final scores
     higher; ties are broken by the mean over all queries. The Borda score of a rule is
-    the number of rules below it, summed over functions.
+    the number of rules below it, summed over functions; ± is its standard error, from
+    resampled runs.
     """
     from askwise.bench import ranking, results
     from askwise.cli.app import counted
@@ -181,19 +182,23 @@ def rank(
 
     found = results.load(directory, partial=partial)
     ranked, experiment = ranking.rank(found.scores, alpha), found.experiment
+    spread = ranking.spreads_at(found.scores, (alpha,))[alpha]
+    errors = [spread.error(row.rule) for row in ranked.rows]
     if as_json:
         settings = {"directory": str(directory), "experiment": experiment.name, "alpha": alpha}
         runs = {"replicates": experiment.replicates, "iterations": experiment.iterations}
         wins = {"wins_final": ranked.wins_final.tolist(), "wins_auc": ranked.wins_auc.tolist()}
-        rows = [asdict(row) for row in ranked.rows]
+        rows = [{**asdict(row), "error": error} for row, error in zip(ranked.rows, errors, strict=True)]
         chance = {"smallest_p": ranked.smallest_p, "warning": ranked.undecidable or None}
         print_json({**settings, "functions": list(found.functions), **runs, "rows": rows, **wins, **chance})
         return
     queries = "1 query" if experiment.iterations == 1 else f"{experiment.iterations} queries"
     functions, runs_each = counted(len(found.functions), "function"), counted(experiment.replicates, "run")
-    out, shown = console(), [(row.rank, row.rule, row.borda) for row in ranked.rows]
+    each = zip(ranked.rows, errors, strict=True)
+    out, shown = console(), [(row.rank, row.rule, row.borda, f"{error:.0f}") for row, error in each]
     out.print(f"{experiment.title}: {functions}, {runs_each} of {queries} each, tests at level {alpha:g}\n")
-    out.print(table(["rank", "rule", "Borda"], shown, right=[0, 2]))
+    out.print(table(["rank", "rule", "Borda", "±"], shown, right=[0, 2, 3]))
+    out.print(f"\n±: standard error of the score, from {ranking.BOOTSTRAPS} resamples of the runs.")
     if ranked.undecidable:
         out.print(f"\n{ranked.undecidable}")
 

@@ -52,27 +52,35 @@ def _asked(entry: Entry) -> str:
     return datetime.fromtimestamp(entry.asked).strftime("%Y-%m-%d %H:%M")
 
 
-def prediction_table(found: Sequence[Prediction], study: Study) -> Table:
-    """A row for each setting, with intervals of 95%."""
+def prediction_table(found: Sequence[Prediction], study: Study, level: float | None = None) -> Table:
+    """A row for each setting, with intervals of 95%; ``level``: to be reached, by default the study's."""
+    rate = study.plan.level if level is None else level
     parameters = study.space.parameters
     chance = "preferred" if study.plan.kind.compares else "works"
+    reached = [] if rate is None else [f"{100 * rate:.4g}% or more"]
     rows = [
         (
             *(parameter.text(one.params[name]) for name, parameter in parameters.items() if parameter.width),
             _percent(one.probability, one.probability_interval),
+            *([] if one.above_level is None else [f"{one.above_level:.0%}"]),
             _number(one.mean, one.interval),
         )
         for one in found
     ]
     heads = [name for name, parameter in parameters.items() if parameter.width]
-    return table([*heads, chance, "utility"], rows, right=range(len(heads) + 2))
+    columns = [*heads, chance, *reached, "utility"]
+    return table(columns, rows, right=range(len(columns)))
 
 
-def prediction_notes(study: Study) -> str:
+def prediction_notes(study: Study, level: float | None = None) -> str:
     """What the columns of :func:`prediction_table` mean."""
     works = "Works: how often the setting is expected to work"
     preferred = "Preferred: how often the setting is expected to be preferred to the recommended one"
     chance = preferred if study.plan.kind.compares else works
+    level = study.plan.level if level is None else level
+    if level is not None:
+        rate = f"{100 * level:.4g}%"
+        chance += f".\n{rate} or more: the probability that it works at least {rate} of the time"
     return (
         f"{chance}.\nUtility: the higher the better; {study.plan.kind.unit}.\nIn brackets: intervals of 95%."
     )

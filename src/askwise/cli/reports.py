@@ -8,10 +8,25 @@ from rich.console import Console
 
 from askwise.cli import people
 from askwise.cli.app import counted
+from askwise.cli.listing import prediction_notes, prediction_table
 from askwise.cli.screen import console, name_of, question_table, table
 from askwise.cli.session import Case, Session
 from askwise.space import readable
-from askwise.study import UNTRUSTED, Best, Checkpoint, Raters, Simulation, Status, Study, YesNo, conclusion
+from askwise.study import (
+    UNTRUSTED,
+    Best,
+    Checkpoint,
+    Estimate,
+    LevelSet,
+    Raters,
+    Simulation,
+    Status,
+    Study,
+    YesNo,
+    conclusion,
+    level_sentence,
+    percent,
+)
 from askwise.study.program import differences
 from askwise.study.questions import Replayed
 
@@ -41,6 +56,9 @@ def print_best(
     out.print(question_table([found.params], session.config.space, headed=False))
     out.print()
     out.print(study.plan.kind.sentence(found.probability, has_reference))
+    if study.plan.level is not None and found.above_level is not None:
+        out.print(level_sentence(study.plan.level, found.above_level))
+        out.print("`askwise level` shows all settings that do.")
     if study.plan.people.participants == "population" and who is None:
         out.print("That is about the taste that all have in common; --participant NAME shows one person's.")
     if flagged := [check.detail for check in study.checks(who) if check.flagged]:
@@ -66,9 +84,39 @@ def print_status(
             f"\nOne more answer is expected to improve the setting by {readable(found.gain)}, all further "
             f"ones together by {readable(found.regret)} ({study.plan.kind.unit})."
         )
+    if found.misclassified is not None:
+        out.print(
+            "\n`askwise level` shows which settings work often enough, which do not, and the safest ones."
+        )
     if raters is not None:
         _print_raters(out, study, raters)
     out.print(f"\n{found.hint}")
+
+
+def print_level(out: Console, session: Session, found: LevelSet, participant: str | None) -> None:
+    """Show which share of the space works at least so often, and the safest settings."""
+    study, whose = session.study, "" if participant is None else f" for {participant}"
+    rate, sure = f"{100 * found.level:.4g}%", f"with a probability of {100 * found.confidence:.4g}% or more"
+    answers = counted(study.count(), "answer")
+    out.print(f"Settings that work at least {rate} of the time{whose}, after {answers}:\n")
+    sides = {"inside": f"do, {sure}", "outside": f"do not, {sure}", "unclear": "not known yet"}
+    rows = [(side, _share(getattr(found, side)), words) for side, words in sides.items()]
+    out.print(table(["", "share of the space", ""], rows, right=[1]))
+    every = found.inside.interval is None
+    out.print(
+        f"\nThe true share is expected to be {_share(found.share)}. If every setting is put on its likelier "
+        f"side, {percent(found.misclassified)} of the space is expected to be on the wrong one.\n"
+        f"Shares are of {counted(found.settings, 'setting')}, "
+        f"{'all there are' if every else 'spread evenly'}, with intervals of 95% in brackets."
+    )
+    out.print("\nThe safest settings:\n")
+    out.print(prediction_table(found.safest, study, found.level))
+    out.print(f"\n{prediction_notes(study, found.level)}")
+
+
+def _share(found: Estimate) -> str:
+    """A share with its interval; without one, it is known."""
+    return percent(found.value) if found.interval is None else people.percent(found)
 
 
 def _print_raters(out: Console, study: Study, found: Raters) -> None:
@@ -139,9 +187,15 @@ def print_simulation(wanted: Simulation, results: Sequence[Checkpoint]) -> None:
     out, compares = console(), wanted.plan.kind.compares
     out.print(f"{counted(wanted.users, 'simulated user')}; medians, with quartiles in brackets:\n")
     last = "true best preferred" if compares else "works"
-    rows = [(row.answers, _quartiles(row.share), _quartiles(row.chance)) for row in results]
-    out.print(table(["answers", "way to the best", last], rows, right=[0, 1, 2]))
+    level = [] if wanted.plan.level is None else ["wrong side"]
+    rows = [
+        (row.answers, *map(_quartiles, (row.share, row.chance, row.misclassified)[: 2 + len(level)]))
+        for row in results
+    ]
+    out.print(table(["answers", "way to the best", last, *level], rows, right=range(4)))
     out.print("\nWay to the best: 0% is an average setting, 100% the user's best.")
+    if level:
+        out.print("Wrong side: share of the space that the model puts on the wrong side of the level.")
     if compares:
         out.print("True best preferred: 50% is no better than the recommended setting.")
     if wanted.plan.people.participants == "population":

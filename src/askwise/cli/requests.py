@@ -131,6 +131,17 @@ class Requests:
         """How far the study has come."""
         return {"participant": participant, **asdict(self.study.status(context, participant))}
 
+    def level(
+        self,
+        level: Any = None,
+        confidence: Any = 0.95,
+        context: Setting | None = None,
+        participant: Any = None,
+    ) -> Reply:
+        """Which settings work at least so often."""
+        found = self.study.level_set(level, confidence, context, participant)
+        return {"participant": participant, **asdict(found)}
+
     def predict(self, settings: Any, context: Setting | None = None, participant: Any = None) -> Reply:
         """What the model says of settings."""
         found = self.study.predict(settings, context, participant)

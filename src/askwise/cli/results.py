@@ -1,4 +1,4 @@
-"""Commands about results: status, best, plot, simulate."""
+"""Commands about results: status, best, level, plot, simulate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -12,7 +12,7 @@ from askwise.cli.app import DEFAULT_FILE, AsJson, Context, StudyFile, Whose, mai
 from askwise.errors import Refused, extra
 
 Figures = StrEnum(
-    "Figures", ["slices", "maps", "importance", "uncertainty", "score", "progress", "raters", "all"]
+    "Figures", ["slices", "maps", "level", "importance", "uncertainty", "score", "progress", "raters", "all"]
 )
 _NO_CONTEXT = "No answers yet, in any context; `askwise ask --context NAME=VALUE` asks in one."
 
@@ -117,6 +117,54 @@ def best(
 
 
 @main.command()
+def level(  # noqa: PLR0913
+    rate: Annotated[
+        float | None,
+        typer.Option("--level", metavar="RATE", help="A success rate, 0.9 say.", show_default="the study's"),
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option(metavar="P", help="Probability from which a setting is inside or outside.")
+    ] = 0.95,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="Write settings spread over the space, each with its side."),
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, metavar="N", help="How many of them.")] = 1024,
+    participant: Whose = None,
+    context: Context = None,
+    study: StudyFile = DEFAULT_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Show which settings work at least so often: those believed to, those not, and the safest.
+
+    For yes/no studies, with a level or any other.  A setting is inside if it works at least so
+    often with a probability of --confidence, outside if it does not with that probability, else
+    unclear.
+    """
+    from askwise.cli.app import counted
+    from askwise.cli.reports import print_level
+    from askwise.cli.screen import console
+    from askwise.cli.session import opened, read_context, read_participant
+    from askwise.storage import overwritable
+    from askwise.study.export import level_csv
+
+    with opened(study) as session:
+        asked = session.study
+        given, who = read_context(context, asked.space), read_participant(participant, asked)
+        found = asked.level_set(rate, confidence, given, who)
+        rows = [] if out is None else asked.classified(count, rate, confidence, given, who)
+        if out is not None:
+            overwritable(out).write_text(level_csv(rows), encoding="utf-8", newline="")
+        if as_json:
+            written = {"file": None if out is None else str(out), "written": len(rows)}
+            print_json({"participant": who, **asdict(found), **written})
+            return
+        print_level(console(), session, found, who)
+        if out is not None:
+            typer.echo(f"\nWrote {counted(len(rows), 'setting')} to {out}.")
+
+
+@main.command()
 def plot(
     kind: Annotated[Figures, typer.Option(help="What to draw.")] = Figures.all,
     pairs: Annotated[
@@ -144,6 +192,8 @@ def plot(
         kinds = [each for each in Figures if each is not Figures.all] if kind is Figures.all else [kind]
         if kind is Figures.all and not several:
             kinds.remove(Figures.raters)
+        if kind is Figures.all and session.study.plan.level is None:
+            kinds.remove(Figures.level)
         needed = kinds != [Figures.progress]  # which is about the last context, unless one is given
         given = read_context(context, session.study.space, needed=needed)
         over = _over(pairs, [each.value for each in kinds])
@@ -168,7 +218,8 @@ def _over(pairs: str | None, kinds: list[str]) -> dict[str, dict[str, object]]:
     over: dict[str, dict[str, object]] = {"maps": {"pairs": "all"}}
     if pairs != "all":
         names = [name.strip() for name in pairs.split(",")]
-        over = {"maps": {"pairs": [names]}, "uncertainty": {"pair": names}, "score": {"pair": names}}
+        over |= {name: {"pair": names} for name in ("level", "uncertainty", "score")}
+        over["maps"] = {"pairs": [names]}
     if not over.keys() & set(kinds):
         expected = f"be given for figures over pairs of parameters: {', '.join(over)}"
         raise Refused("--pairs", expected, kinds[0], "Leave it out.")

@@ -65,6 +65,10 @@ def check(study: StudyFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
     shown = {name: settings[name] for name in ("feedback", "size", "rule", "kernel", "initial", "seed")}
     if plan.expires is not None:
         shown["expires"] = f"after {plan.expires:g} s"
+    if plan.level is not None:
+        shown["level"] = (
+            f"{plan.level:g}: all settings that work at least {100 * plan.level:.4g}% of the time"
+        )
     if plan.repeats:
         shown["repeats"] = f"{plan.repeats:.2g} of the questions are asked twice"
     shown |= {name: value for name, value in plan.people.to_dict().items() if name != "threshold"}

@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 from askwise.model.data import Data, Lanes, in_lanes
 from askwise.model.kernels import Covariance
 from askwise.model.predictive import Formula, Predictive, noise_variance
-from askwise.numerics import epistemic_variance, ndtr, standardised, success_probability
+from askwise.numerics import deviation, epistemic_variance, ndtr, standardised, success_probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +217,10 @@ class Belief:
     ) -> Float[Tensor, "*e q"]:
         """Probability that f is higher at ``x`` than at ``other``, whatever the noise of answers."""
         return self.averaged(lambda mean, var: ndtr(mean / var.clamp_min(1e-300).sqrt()), x, other)
+
+    def probability_above(self, x: Float[Tensor, "*b q d"], value: float) -> Float[Tensor, "*c q"]:
+        """Probability that f, in units of the noise of an answer, is at least ``value`` at ``x``."""
+        return self.averaged(lambda mean, var: ndtr((mean - value) / deviation(var)), x)
 
     def averaged(
         self, formula: Formula, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"] | None = None

@@ -4,8 +4,9 @@ The priors are those of BoTorch's models: lengthscales
 :math:`\ell \sim \mathrm{LogNormal}(\sqrt2 + \tfrac12 \log d, \sqrt3)`, which grow with the dimension
 so that distances in lengthscales do not (Hvarfner et al. 2024, ICML).  The prior variance has
 :math:`\mathrm{LogNormal}(2, \sqrt2)`: mode 1, median 7.4, so that a priori answers are neither pure noise nor
-certain.  The margin of ties has :math:`\mathrm{LogNormal}(\log 0.4, 0.7)`: about one duel of equals in three
-is a tie.
+certain.  The density is that of the parameters themselves, not of their logarithms: without answers, the
+maximum is at the modes.  The margin of ties has :math:`\mathrm{LogNormal}(\log 0.4, 0.7)`: about one duel of
+equals in three is a tie.
 """
 
 import copy
@@ -116,13 +117,19 @@ def expected_length(parameters: int) -> float:
 
 
 def expected_kernel(name: str, lengths: Sequence[float], *, averaged: bool = False) -> Kernel:
-    """A kernel with informative priors for a search space that someone chose to study.
+    r"""A kernel with informative priors for a search space that someone chose to study.
 
     Each parameter is expected to matter over its whole range: lengthscales of about a quarter of it, longer
     in more dimensions, where distances grow.  Good settings clearly beat bad ones: a standard deviation of
     two.  With wide priors a fit to few answers is often featureless, and only corners are worth querying.
     ``averaged``: for averages over kernels, in which a featureless one is only one of several, lengthscales
     are less certain, and by a quarter longer.
+
+    These are medians of log-normal priors.  A fit maximises their density in natural units, whose mode is
+    lower: without answers, learned lengthscales are 0.78 of the expected ones (0.61 if
+    ``averaged``), and the deviation is 1.57.
+
+    .. math:: \ell \, e^{-0.5^2} = 0.78 \, \ell, \qquad \sqrt{4 \, e^{-0.7^2}} = 1.57
     """
     stretch, spread_of_lengths = (1.25, 0.7) if averaged else (1.0, 0.5)
     lengths = [stretch * length for length in lengths]

@@ -23,9 +23,11 @@ from askwise.model.features.base import Features, ValueAndGradient
 from askwise.model.kernels import Covariance, Stationary
 from askwise.model.mixture import Mixture
 from askwise.model.predictive import Predictive, Score
-from askwise.numerics import Generators, check_one_a_lane, cholesky, generator, randn, root
+from askwise.numerics import Generators, check_one_a_lane, cholesky, generator, of_lanes, randn, root
 
 _CHUNK_ENTRIES = {"cpu": 2**20, "cuda": 2**26}  # feature values that fit the CPU cache or GPU memory
+_LANE_ENTRIES = {"cpu": 2**24, "cuda": 2**29}  # feature values of lanes at points of their own
+_MOST_FEATURES = 4096  # of a lane
 
 
 @dataclass(frozen=True)
@@ -180,16 +182,37 @@ def _box(points: Float[Tensor, "*lane p d"]) -> tuple[float, ...] | None:
 
 
 def draw_at(
-    x: Float[Tensor, "q d"], belief: Belief, count: int, generators: Generators
+    x: Float[Tensor, "*b q d"], belief: Belief, count: int, generators: Generators
 ) -> Float[Tensor, "count *lane q"]:
-    """Values of ``count`` draws at some points, under any kernel: jointly where it has no features."""
+    """Values of ``count`` draws at some points, under any kernel: jointly where it has no features.
+
+    Points [q, d] are the same for all lanes; a lane gets the values that it would get alone.
+    """
     if isinstance(belief, Mixture) and not belief.data.lanes:
         return _of_mixture_at(x, belief, count, generators)
     if isinstance(belief.prior, Stationary):
-        return draw(belief, count, generators)(x)
+        return _of_lanes_at(x, belief, count, generators)
     mean, cov = belief.joint(x)
-    normals = randn(generators, belief.data.lanes, len(x), count, like=mean)
+    normals = randn(generators, belief.data.lanes, x.shape[-2], count, like=mean)
     return mean + (root(cov) @ normals).movedim(-1, 0)
+
+
+def _of_lanes_at(
+    x: Float[Tensor, "*b q d"], belief: Belief, count: int, generators: Generators
+) -> Float[Tensor, "count *lane q"]:
+    """Values of draws at points; those of each lane in chunks of lanes with features of one kind."""
+    lanes = belief.data.lanes
+    if not lanes or isinstance(belief, Mixture) or isinstance(generators, torch.Generator):
+        return draw(belief, count, generators)(x)
+    own = x.expand(*lanes, *x.shape[-2:])
+    found = x.new_empty(count, *lanes, x.shape[-2])
+    every = torch.arange(len(own), device=x.device)
+    room = max(1, _LANE_ENTRIES[x.device.type] // max(1, x.shape[-2] * _MOST_FEATURES))
+    for group in lane_groups(belief.prior, x.shape[-1]) or [every]:
+        for some in group.split(room):
+            path = draw(belief.select(some), count, of_lanes(generators, some))
+            found[:, some] = path(own[some] if x.ndim > 2 else x)
+    return found
 
 
 def _of_mixture_at(

@@ -8,6 +8,7 @@ yellow, uncertainty is white to purple, the score of a question is white to blac
 from askwise.plots.decomposition import bounds_compared as bounds_compared
 from askwise.plots.decomposition import decomposition_maps as decomposition_maps
 from askwise.plots.importance import study_importance as study_importance
+from askwise.plots.level import study_level as study_level
 from askwise.plots.maps import study_maps as study_maps
 from askwise.plots.maps import study_slices as study_slices
 from askwise.plots.maps import study_uncertainty as study_uncertainty

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
+from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -96,7 +97,7 @@ class Plane:
         values: Float[Tensor, "*grid"],
         limits: tuple[float, float] | None = None,
         reach: Float[Tensor, "*grid"] | None = None,
-        colours: str = GOOD,
+        colours: str | Colormap = GOOD,
     ) -> QuadMesh | None:
         """Draw a map in these colours, which is returned, or a curve with a band around it."""
         if len(self.scales) == 1:

@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,21 +17,25 @@ from askwise.plots.scene import entries_of, subject
 from askwise.plots.style import BLUE, GREY, INK, RED, STYLE, message, title
 from askwise.space import Setting
 from askwise.study import (
+    CONFIDENCE,
     UNTRUSTED,
+    Answered,
     Entry,
+    LevelSet,
+    Model,
     Outlook,
     Situation,
     State,
     Study,
     best,
+    confidence,
     labels,
+    level_set,
     next_question,
     outlook,
-    probability_of_best,
 )
 
 _EVERY, _MOST = 5, 8  # answers between checkpoints, and the largest number of checkpoints
-_SAME = 0.02  # settings this close to the recommended one, in shares of the range, count as the same
 _LINE = 76  # characters of the warning
 _FAST = 20  # ratio of response times beyond which their axis is logarithmic
 
@@ -48,8 +51,9 @@ def study_progress(study: Study, context: Setting | None = None, participant: st
     Top: the probability that the setting recommended at the time was the best of all settings asked about
     (those within 2% of the range of each parameter count as the same).  Then its expected regret, and the
     expected gain from the next answer, in units of the noise of one answer.  With contexts, all this is for
-    one of them, by default the last; where people differ, for one of them or for all.  If a check of the
-    answers is flagged, it says so.
+    one of them, by default the last; where people differ, for one of them or for all.  In a study with a
+    level: shares of the space inside and outside, and what is expected to be misclassified.  If a check of
+    the answers is flagged, it says so.
     """
     who = study.whose(participant)
     separate = study.plan.people.participants == "separate"
@@ -59,13 +63,15 @@ def study_progress(study: Study, context: Setting | None = None, participant: st
     if context is None and study.space.contexts:
         last = [entry for entry in entries if entry.status == "answered"][-1].options[0]
         context = {name: last[name] for name in study.space.contexts}
-    points = _checkpoints(study, entries, context, who)
     timed = any(entry.seconds is not None for entry in entries)
     ratios = (3, 3, 2, 2) if timed else (3, 3, 2)
     figure = Figure(figsize=(7, 7.4 if timed else 6), layout="constrained")
     sure, left, answers, *times = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
     missing = f"no model yet: it takes {study.plan.kind.needs(study.plan.initial)}"
-    _outlooks(sure, left, points, missing)
+    if study.plan.level is None:
+        _outlooks(sure, left, _checkpoints(study, entries, context, who), missing)
+    else:
+        _levels(sure, left, _level_checkpoints(study, entries, context, who), missing)
     _answers(answers, entries, study)
     for axis in times:
         _times(axis, entries)
@@ -91,25 +97,63 @@ def _checkpoints(
     asked = model.points([option for entry in answered for option in entry.options])
     asked = asked[((asked >= 0) & (asked <= 1)).all(-1)]  # others are out of ranges narrowed since
     rivals = (asked if domain is None else domain.snapped(asked)).unique(dim=0)  # distinct, in this context
-    step = _EVERY * math.ceil(len(answers) / (_EVERY * _MOST))
     points = []
-    for count in sorted({*range(step, len(answers), step), len(answers)}):
+    for count in _counts(model, answers):
         known = answers[:count]
-        if count < plan.initial or not model.is_ready(known):
-            continue
         belief, (_, prior) = model.belief(known, who), model.prepared(known)
         at_best = plan.space.unit(best(belief, plan, domain).params)[None]
-        apart = (rivals - at_best).abs().amax(-1)
-        chances = probability_of_best(belief, torch.cat([at_best, rivals]), plan.seed)
-        sure = chances[0] + chances[1:][apart < _SAME].sum()
+        sure = confidence(belief, plan, at_best, rivals)
         last = answered[count - 1].id
         later = [entry.members for entry in entries if entry.id > last]
         now = Situation.of(state, context, plan.people, who)
         then = later[0] if later else next_question(model, now)[0]
         answered_by = functools.partial(model.answered, known, who=who)
         look = outlook(belief, plan, prior, domain, model.points(then), answered_by)
-        points.append((last, float(sure), look))
+        points.append((last, sure, look))
     return points
+
+
+def _level_checkpoints(
+    study: Study, entries: Sequence[Entry], context: Setting | None, who: str | None
+) -> list[tuple[int, LevelSet]]:
+    """The level set after 5, 10, .. answers and after all, from the first model on."""
+    plan, model, domain = study.plan, study.model, study.space.domain(context)
+    state = State({entry.id: entry for entry in entries})
+    answered, answers = state.having("answered"), Situation.of(state, context, plan.people, who).answers
+    assert plan.level is not None
+    return [
+        (
+            answered[count - 1].id,
+            level_set(model.belief(answers[:count], who), plan, domain, plan.level, CONFIDENCE, 1),
+        )
+        for count in _counts(model, answers)
+    ]
+
+
+def _counts(model: Model, answers: tuple[Answered, ...]) -> list[int]:
+    """Numbers of answers after which something is drawn."""
+    step = _EVERY * math.ceil(len(answers) / (_EVERY * _MOST))
+    counts = sorted({*range(step, len(answers), step), len(answers)})
+    return [count for count in counts if count >= model.plan.initial and model.is_ready(answers[:count])]
+
+
+def _levels(sides: Axes, wrong: Axes, points: Sequence[tuple[int, LevelSet]], missing: str) -> None:
+    """Shares inside and outside above, what is expected to be misclassified below."""
+    x = [question for question, _ in points]
+    for side, look, colour in (("inside", "o-", BLUE), ("outside", "s-", GREY)):
+        shares = [getattr(found, side).value for _, found in points]
+        sides.plot(x, shares, look, color=colour, ms=5, lw=1.6, label=side)
+    sides.set(ylim=(-0.03, 1.03), ylabel="share of\nthe space")
+    misclassified = [found.misclassified for _, found in points]
+    wrong.plot(x, misclassified, "o-", color=RED, ms=5, lw=1.6)
+    wrong.set(ylim=(0, 1.08 * max([*misclassified, 1e-3])), ylabel="expected to be\non the wrong side")
+    for axis in (sides, wrong):
+        axis.yaxis.set_major_formatter(PercentFormatter(1))
+        if not points:
+            axis.set_yticks(())
+            message(axis, missing)
+    if points:
+        sides.legend(loc="lower left", bbox_to_anchor=(0, 0.98), ncols=2, borderaxespad=0)
 
 
 def _outlooks(sure: Axes, left: Axes, points: Sequence[_Checkpoint], missing: str) -> None:

@@ -8,6 +8,7 @@ from askwise.numerics import deviation, ndtr
 from askwise.plots.planes import Plane
 from askwise.plots.scene import Scene
 from askwise.plots.style import BAND
+from askwise.rules import latent_level
 
 
 def chances(plane: Plane) -> tuple[Float[Tensor, "*grid"], Float[Tensor, "*grid"], Float[Tensor, "*grid"]]:
@@ -24,6 +25,12 @@ def chance_of_best(scene: Scene) -> float:
     """The same of the recommended setting itself."""
     there = scene.best[None]
     return float(scene.belief.success_probability(there, _rival(scene, there)))
+
+
+def probabilities(plane: Plane, level: float) -> Float[Tensor, "*grid"]:
+    """Probability that settings work at least as often as the level."""
+    border = latent_level(level)
+    return plane.values(lambda x: plane.scene.belief.probability_above(x, border))
 
 
 def heights(plane: Plane) -> tuple[Float[Tensor, "*grid"], Float[Tensor, "*grid"]]:

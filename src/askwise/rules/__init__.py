@@ -9,11 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from askwise.rules.asks import Asks
+from askwise.rules.levels import checked_level, latent_level
 
 if TYPE_CHECKING:
     from askwise.rules.base import RULES, Rule, challenge, check_size, incumbent, parse, sampled_maxima
 
-__all__ = ["RULES", "Asks", "Rule", "challenge", "check_size", "incumbent", "parse", "sampled_maxima"]
+__all__ = ["RULES", "Asks", "Rule", "challenge", "check_size", "checked_level", "incumbent", "latent_level"]
+__all__ += ["parse", "sampled_maxima"]
 
 
 def __getattr__(name: str) -> object:

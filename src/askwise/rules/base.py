@@ -4,10 +4,10 @@ import ast
 import pkgutil
 import sys
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar, Literal, get_args, get_origin
+from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import torch
 from jaxtyping import Float
@@ -59,6 +59,17 @@ class Rule(ABC):
     @abstractmethod
     def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The query of each lane: m points of the unit cube."""
+
+    def at_level(self, level: float | None) -> "Rule":
+        """The rule in a study with this level: its setting ``level``, if it has one, is that of the study.
+
+        None: its default, so that the spelling does not say what the study says.
+        """
+        for field in fields(self):
+            if field.name == "level":
+                instead: dict[str, Any] = {"level": field.default if level is None else level}
+                return replace(self, **instead)
+        return self
 
     def __str__(self) -> str:
         """Its key, with the settings that differ from the default or once had another; for :func:`parse`."""

@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from askwise.study.config import load as load
     from askwise.study.config import template as template
     from askwise.study.feedback import FEEDBACKS as FEEDBACKS
+    from askwise.study.level_sets import CONFIDENCE as CONFIDENCE
+    from askwise.study.level_sets import UNKNOWN_REGION as UNKNOWN_REGION
+    from askwise.study.level_sets import Classified as Classified
+    from askwise.study.level_sets import LevelOutlook as LevelOutlook
+    from askwise.study.level_sets import LevelSet as LevelSet
+    from askwise.study.level_sets import checked_confidence as checked_confidence
+    from askwise.study.level_sets import level_hint as level_hint
+    from askwise.study.level_sets import level_sentence as level_sentence
+    from askwise.study.level_sets import level_set as level_set
+    from askwise.study.level_sets import percent as percent
+    from askwise.study.level_sets import side_of as side_of
     from askwise.study.model import Model as Model
     from askwise.study.page import Page as Page
     from askwise.study.plan import Plan as Plan
@@ -40,9 +51,9 @@ if TYPE_CHECKING:
     from askwise.study.recommendation import Best as Best
     from askwise.study.recommendation import Outlook as Outlook
     from askwise.study.recommendation import best as best
+    from askwise.study.recommendation import confidence as confidence
     from askwise.study.recommendation import likely_bests as likely_bests
     from askwise.study.recommendation import outlook as outlook
-    from askwise.study.recommendation import probability_of_best as probability_of_best
     from askwise.study.simulation import Checkpoint as Checkpoint
     from askwise.study.simulation import Simulation as Simulation
     from askwise.study.simulation import conclusion as conclusion
@@ -57,6 +68,10 @@ _HOMES = {
     "checks": ("Check", "by_participant", "foretold"),
     "config": ("Config", "load", "template"),
     "feedback": ("FEEDBACKS",),
+    "level_sets": (
+        *("CONFIDENCE", "UNKNOWN_REGION", "Classified", "LevelOutlook", "LevelSet"),
+        *("checked_confidence", "level_hint", "level_sentence", "level_set", "percent", "side_of"),
+    ),
     "page": ("Page",),
     "plan": ("Plan",),
     "model": ("Model",),
@@ -69,9 +84,9 @@ _HOMES = {
         "Best",
         "Outlook",
         "best",
+        "confidence",
         "likely_bests",
         "outlook",
-        "probability_of_best",
     ),
     "simulation": ("Checkpoint", "Simulation", "conclusion", "simulated"),
     "state": ("Answered", "Entry", "State"),

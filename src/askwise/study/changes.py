@@ -69,7 +69,7 @@ def check_same(
     if plan.to_dict() == now or (given := plan.written_like(now)) == now:
         return
     # what is not written has the default
-    stored, asked = ({"repeats": 0.0, **asdict(SHARED), **one} for one in (now, given))
+    stored, asked = ({"repeats": 0.0, "level": None, **asdict(SHARED), **one} for one in (now, given))
     first = next(key for key in {**now, **given} if asked.get(key) != stored.get(key))
     if changes and plan.written_like(settings) == settings:
         expected = f"be as study {name!r} is since it was changed, {stored.get(first)!r}"
@@ -95,6 +95,9 @@ def difference(before: Plan, after: Plan) -> tuple[dict[str, Any], list[str]]:
     if str(before.spelled_rule) != str(after.spelled_rule):
         written["rule"] = str(after.spelled_rule)
         said.append(f"rule: {before.spelled_rule} becomes {after.spelled_rule}")
+    if before.level != after.level:
+        written["level"] = after.level
+        said.append(f"level: {_level_text(before.level)} becomes {_level_text(after.level)}")
     if not _is_same_kernel(before.kernel, after.kernel):
         written["kernel"] = spelled(after.kernel)
         said.append(f"kernel: {_kernel_text(before.kernel)} becomes {_kernel_text(after.kernel)}")
@@ -167,6 +170,10 @@ def _kernel_text(kernel: Kernel | str) -> str:
 
     prior = covariance(kernel)
     return f"{getattr(prior, 'name', type(kernel).__name__)}, fixed"
+
+
+def _level_text(level: float | None) -> str:
+    return "none" if level is None else f"{level:g}"
 
 
 def _expiry(seconds: float | None) -> str:

@@ -36,6 +36,7 @@ class Config:
     initial: int | None = None
     expires: float | int | None = None
     repeats: float | int = 0.0
+    level: float | int | None = None
     participants: str | None = None
     aim: str | None = None
     lapses: float | int | str | None = None
@@ -124,6 +125,7 @@ _STUDY: dict[str, Check] = {
     **dict.fromkeys(("seed", "size", "initial"), WHOLE),
     "feedback": must_be("'binary', 'duel' or 'batch'", '"duel"', lambda value: value in [*FEEDBACKS]),
     **dict.fromkeys(("expires", "repeats"), NUMBER),
+    "level": must_be("a number", "0.95", of(int, float)),
     "constraints": must_be("a list of texts", '["a + b <= 10"]', list_of(str)),
     "import": must_be("a list of modules", '["my_rules"]', list_of(str)),
 }
@@ -175,13 +177,20 @@ def template(feedback: str = "duel") -> str:
     """A commented file to start from, which describes a small study."""
     kind = FEEDBACKS[feedback]
     size = f"size = {kind.size}\n" if len(kind.sizes) > 1 else ""
-    guess = "" if kind.compares else _GUESS
-    return _TEMPLATE.format(feedback=feedback, kind=kind, size=size, guess=guess)
+    guess, level = ("", "") if kind.compares else (_GUESS, _LEVEL.format(kind=kind))
+    return _TEMPLATE.format(feedback=feedback, kind=kind, size=size, guess=guess, level=level)
 
 
 _GUESS = """
 # Where a yes can be a lucky guess, how often it is: 0.25 in a task with four alternatives.
 # guess = 0.0
+"""
+
+
+_LEVEL = """
+# To find all settings that work at least this often, instead of the best one; the usual rule is then
+# {kind.level_rule}.
+# level = 0.95
 """
 
 
@@ -203,7 +212,7 @@ storage = "sqlite:///study.db"
 # The rule that chooses questions, and the number of space-filling questions before it takes over.
 # rule = "{kind.rule}"
 # initial = {kind.initial}
-
+{level}
 # Equal seeds and equal answers give equal questions.
 # seed = 0
 

@@ -3,15 +3,22 @@
 import csv
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 from askwise.errors import Refused
 from askwise.study.answer_tables import AFTER, BEFORE
 from askwise.study.answers import labels
 from askwise.study.cells import defused
 from askwise.study.study import Study
+
+if TYPE_CHECKING:
+    from askwise.study.level_sets import Classified
+else:  # which needs torch, as the record does not
+    Classified = Any
 
 
 def csv_text(study: Study) -> str:
@@ -32,6 +39,25 @@ def csv_text(study: Study) -> str:
             written = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
             last = [entry.status, outcome, entry.participant, entry.seconds, asked]
             writer.writerow(map(defused, [entry.id, label, *written, *last]))
+    return out.getvalue()
+
+
+def level_csv(settings: Sequence[Classified]) -> str:
+    """A row for each setting: its values, how often it is expected to work, and its side of the level."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    columns = ("rate", "above_level", "side")
+    names = list(settings[0].params)
+    if taken := [name for name in names if name in columns]:
+        expected = "not have the names of columns of the table"
+        raise Refused("parameters", expected, ", ".join(taken), "Use --json.")
+    writer.writerow(map(defused, [*names, *columns]))
+    for one in settings:
+        values = [
+            str(value).lower() if isinstance(value, bool) else str(value) for value in one.params.values()
+        ]
+        last = [f"{one.rate:.6g}", f"{one.above_level:.6g}", one.side]
+        writer.writerow(map(defused, [*values, *last]))
     return out.getvalue()
 
 

@@ -23,8 +23,8 @@ else:
     Belief = Data = Generator = Search = Tensor = Any
 
 Words = Mapping[Verdict, str]
-Chances = list[tuple[float, Answer]]
-"""Answers that may come, each with its probability."""
+Chances = list[tuple[Tensor, Answer]]
+"""Answers that may come, each with its probability in each lane."""
 _KEYWORDS = ("ranking", "pairs", "worst")  # of answers that mean nothing without
 _MOST_AHEAD = 6  # answers to a batch for which the next query is computed ahead
 _TRIALS = 4096  # draws of utilities, by which the chances to win are counted
@@ -38,6 +38,8 @@ class Feedback:
     """What people are asked, unless the study says otherwise."""
     rule: ClassVar[str]
     """The default rule."""
+    level_rule: ClassVar[str] = ""
+    """The default rule of a study with a level; none where settings are compared."""
     size: ClassVar[int]
     """Settings that one question is about, by default."""
     sizes: ClassVar[range]
@@ -62,16 +64,16 @@ class Feedback:
     """What a verdict is called."""
     unit: ClassVar[str] = "1 is a difference that is preferred in 84% of duels"
     """What a difference of one means, in units of the noise of an answer."""
-    close: ClassVar[float] = 2 / 3
-    """You may stop when the true best is expected to win fewer duels with the recommended setting than this
-    (yes/no: to succeed more often by less than this)."""
+    noticeable: ClassVar[float] = 2 / 3
+    """A setting that wins this share of duels with the recommended one is noticeably better (yes/no: one that
+    succeeds more often by this)."""
+    noticeably: ClassVar[str] = "would win two of three duels with the recommended one"
+    """The same in words."""
     # sentences to be filled in with names of options, a number of answers or a probability
     _examples: ClassVar[str]
     _keys: ClassVar[str]
     _needs: ClassVar[str] = "{} answers"
-    _remaining: ClassVar[str] = (
-        "the true best would win {:.0%} of duels with the recommended one (50% is no better)"
-    )
+    _best: ClassVar[str] = "the best one is expected to win {:.0%} (50% is no better)"
     _alone: ClassVar[str] = "It is expected to be preferred to a setting at random {:.0%} of the time."
     _against: ClassVar[str] = "It is expected to be preferred to the reference {:.0%} of the time."
     _column: ClassVar[tuple[str, str]] = (
@@ -90,6 +92,10 @@ class Feedback:
             expected = f"be {self.sizes[0]}{' or more' * (len(self.sizes) > 1)} for {self.asks} questions"
             raise Refused("size", expected, repr(size), "Leave it out.")
         return value
+
+    def usual_rule(self, level: float | None) -> str:
+        """The default rule, of a study with this level."""
+        return self.rule if level is None else self.level_rule
 
     def read(self, size: int, answer: object = UNGIVEN, **batch: object) -> Answer:
         """The answer given in Python, alone or by one of the keywords of a batch; else a refusal."""
@@ -137,18 +143,19 @@ class Feedback:
         return list(self.either)
 
     def chances(self, belief: Belief, query: Tensor, source: Generator, threshold: str = "best") -> Chances:
-        """What may be answered to a query [m, d], and how likely that is; ties if there have been some."""
+        """What may be answered to a query [*lane, m, d], and how likely that is; ties if there have been
+        some."""
         from askwise.numerics import ndtr
 
-        margin, other = belief.data.margin, query[1:] if self.compares else None
+        margin, other = belief.data.margin[..., None], query[..., 1:, :] if self.compares else None
 
         def beyond(mean: Tensor, var: Tensor, side: int) -> Tensor:
             return ndtr((side * mean - margin) / (1 + var).sqrt())
 
         chance = [partial(beyond, side=side) for side in (1, -1)]
-        above, below = (belief.averaged(formula, query[:1], other).item() for formula in chance)
+        above, below = (belief.averaged(formula, query[..., :1, :], other)[..., 0] for formula in chance)
         chances = list(zip((above, below, 1 - above - below), (*self.either, Tie()), strict=True))
-        return chances if margin > 0 else chances[:2]
+        return chances if (margin > 0).any() else chances[:2]
 
     def simulated(self, values: Tensor, source: Generator) -> Answer:
         """What a person answers who feels these values [m] with the noise that the model expects."""
@@ -167,9 +174,9 @@ class Feedback:
         """What it takes until there is a model, in words."""
         return self._needs.format(initial)
 
-    def remaining(self, rate: float) -> str:
-        """How much better the true best is expected to be, in words."""
-        return self._remaining.format(rate)
+    def best(self, rate: float) -> str:
+        """How much better the best setting is expected to be, in words."""
+        return self._best.format(rate)
 
     def sentence(self, probability: float, reference: bool) -> str:
         """What the probability of a recommended setting means."""
@@ -185,15 +192,16 @@ class Binary(Feedback):
 
     asks, sizes = Asks.BINARY, range(1, 2)
     question, rule, size, initial = "Did it work?", "ucb_phi", 1, 3
+    level_rule = "straddle_phi"
     compares, either = False, (YesNo(True), YesNo(False))
     takes: ClassVar = {"answer": YesNo.given}
     expected, letters = "True or False", "yes or no"
     how = "Tell True, False, or None for can't decide."
     words: ClassVar[Words] = {"good": "yes", "bad": "no", "undecided": "can't decide"}
     unit = "1 is the difference between success rates of 50% and 84%"
-    close = 0.1
+    noticeable, noticeably = 0.1, "would succeed 10% more often than the recommended one"
     _examples, _keys, _needs = "yes, no, tie, skip or void", "y yes, n no", "a yes and a no"
-    _remaining = "the true best is expected to succeed {:.0%} more often than the recommended setting"
+    _best = "the best one is expected to succeed {:.0%} more often"
     _alone = "It is expected to work {:.0%} of the time."
     _against = "It is more likely to work than the reference with a probability of {:.0%}."
     _column = "works", "Works: how often it is expected to work."
@@ -265,7 +273,7 @@ class Batch(Feedback):
         return [Worst(k) if isinstance(last, Worst) else Ranking((k,)) for k in range(size)]
 
     def chances(self, belief: Belief, query: Tensor, source: Generator, threshold: str = "best") -> Chances:
-        """Who wins, and "can't decide", by draws of noisy utilities."""
+        """Who wins, and "can't decide", by draws of noisy utilities; of one lane without its dimension."""
         import torch
 
         mean, cov = belief.joint(query)
@@ -277,9 +285,9 @@ class Batch(Feedback):
             tied = first - second < belief.data.margin
         else:
             tied = drawn.amax(-1) - drawn.amin(-1) < belief.data.margin
-        wins = torch.bincount(drawn.argmax(-1)[~tied], minlength=len(mean)).float() / _TRIALS
-        chances: Chances = [(rate, Ranking((k,))) for k, rate in enumerate(wins.tolist())]
-        chances.append((tied.double().mean().item(), Tie()))
+        wins = torch.bincount(drawn.argmax(-1)[~tied], minlength=len(mean)).double() / _TRIALS
+        chances: Chances = [(rate, Ranking((k,))) for k, rate in enumerate(wins)]
+        chances.append((tied.double().mean(), Tie()))
         return [(rate, answer) for rate, answer in chances if rate > 0]
 
     def simulated(self, values: Tensor, source: Generator) -> Answer:

@@ -57,7 +57,8 @@ def recorded_study(config: Config, prefetch: bool | Choosing = False) -> Study |
 def plan_of(config: Config, recorded: Plan) -> Plan:
     """The plan of a file; settings that it leaves out keep their recorded values."""
     # even if the defaults have changed since
-    left_open = {"rule": recorded.rule, "size": recorded.size, "initial": recorded.initial}
+    rule = None if recorded.has_usual_rule else recorded.spelled_rule  # the usual one follows the level
+    left_open = {"rule": rule, "size": recorded.size, "initial": recorded.initial}
     return config.plan(**{name: left_open[name] for name in _OPEN if getattr(config, name) is None})
 
 

@@ -34,6 +34,7 @@ from askwise.model import (
 from askwise.numerics import generator, one_thread
 from askwise.space import Setting
 from askwise.study.answers import Answer
+from askwise.study.people import People
 from askwise.study.plan import Plan, no_answers
 from askwise.study.raters import Estimate, Raters, raters
 from askwise.study.shelf import Kept, Shelf
@@ -124,7 +125,7 @@ class Model:
         if self._shelf is not None and (kept := self._shelf.get(answers)) is not None:
             return Learned.kept(kept, prior)
         data = self.data(answers)
-        observer, learn = self._expected_people(data)
+        observer, learn = expected_people(self.plan.people, data)
         data = data.with_margin(with_fitted_margin(applied(observer, data), prior).margin)
         margin, fixed = data.margin.item(), isinstance(given, Kernel)
         if fixed and not learn:
@@ -156,7 +157,7 @@ class Model:
         if not known:
             raise Refused("study", "have answers to learn from", "none", "Answer some questions first.")
         data = self.data(known).with_margin(self.learned(known).margin)
-        observer, learn = self._expected_people(data)
+        observer, learn = expected_people(self.plan.people, data)
         if observer is None:
             advice = "Give the study lapses='learned', or participants='population'."
             raise Refused("study", "learn something of the people", "one that does not", advice)
@@ -178,27 +179,6 @@ class Model:
             interval = margin_interval(applied(observer, data), prior)
             margin = Estimate(self.learned(known).margin, interval)
         return raters(people, [counts[who] for who in people], fitted, learn, margin)
-
-    def _expected_people(self, data: Data) -> tuple[Observer | None, tuple[Learnable, ...]]:
-        """The people as they are expected, and what is to be learned of them."""
-        people = self.plan.people
-        population = people.participants == "population"
-        raters = int(data.rater.max()) + 1 if population and data.n else 1
-        learn: list[Learnable] = []
-        if people.lapses == "learned" and data.n:
-            learn.append("lapse")
-        if population and raters > 1:
-            learn += ["noise", "share"]
-        if people.noise == "setting" and data.n:
-            learn.append("slopes")
-        if not (learn or people.lapses or people.guess or population):
-            return None, ()
-        expected = Observer.start(data, raters, learn, people.guess)
-        if isinstance(people.lapses, int | float):
-            expected = replace(expected, lapse=torch.full_like(expected.lapse, people.lapses))
-        if population and raters == 1:
-            expected = replace(expected, share=torch.full_like(expected.share, EXPECTED_SHARE))
-        return expected, tuple(learn)
 
     @one_thread()
     def _infer(self, answers: tuple[Answered, ...]) -> Belief:
@@ -257,3 +237,24 @@ def _tensors(parts: Mapping[str, Any]) -> dict[str, Tensor]:
 def applied(observer: Observer | None, data: Data) -> Data:
     """The rows as these people answer them."""
     return data if observer is None else observer.applied(data)
+
+
+def expected_people(people: People, data: Data) -> tuple[Observer | None, tuple[Learnable, ...]]:
+    """The people as they are expected, and what is to be learned of them."""
+    population = people.participants == "population"
+    raters = int(data.rater.max()) + 1 if population and data.n else 1
+    learn: list[Learnable] = []
+    if people.lapses == "learned" and data.n:
+        learn.append("lapse")
+    if population and raters > 1:
+        learn += ["noise", "share"]
+    if people.noise == "setting" and data.n:
+        learn.append("slopes")
+    if not (learn or people.lapses or people.guess or population):
+        return None, ()
+    expected = Observer.start(data, raters, learn, people.guess)
+    if isinstance(people.lapses, int | float):
+        expected = replace(expected, lapse=torch.full_like(expected.lapse, people.lapses))
+    if population and raters == 1:
+        expected = replace(expected, share=torch.full_like(expected.share, EXPECTED_SHARE))
+    return expected, tuple(learn)

@@ -31,6 +31,13 @@ class People:
     def read(cls, compares: bool, **given: Any) -> "People":
         """People as they are described; what is None or left out has the default."""
         people = cls(**{name: value for name, value in given.items() if value is not None})
+        if given.get("aim") == "level":
+            advice = (
+                "Leave out the aim, and write level=0.95: the study then looks for all that work so often."
+            )
+            raise Refused(
+                "aim", "be 'person' or 'population', whose setting is looked for", "'level'", advice
+            )
         for name, kind in (("participants", Participants), ("aim", Aim)):
             _check_choice(name, getattr(people, name), get_args(kind))
         _check_choice("noise", people.noise, ("constant", "setting"))

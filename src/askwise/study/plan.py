@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from askwise import plugins
 from askwise.errors import NotFound, Refused, WrongType
+from askwise.rules import checked_level
 from askwise.space import Items, Space
 from askwise.study.feedback import Feedback, feedback_of
 from askwise.study.people import NAMES, SHARED, People
@@ -28,9 +29,13 @@ _MOST_REPEATS = 0.5  # a repeated question must have been asked before
 _NEW: dict[str, object] = {"lapses": "learned", "threshold": "best"}  # what new studies assume of people
 
 
-CHANGEABLE = ("space", "rule", "kernel", "expires", "repeats")
+CHANGEABLE = ("space", "rule", "level", "kernel", "expires", "repeats")
 """Settings that may change in a study that has begun."""
-_ABSENT: dict[str, Any] = {"repeats": 0.0, "imports": []}  # not written in a plan that has these
+_ABSENT: dict[str, Any] = {
+    "repeats": 0.0,
+    "level": None,
+    "imports": [],
+}  # not written in a plan that has these
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +57,8 @@ class Plan:
     """Seconds after which an unanswered question may be asked again."""
     repeats: float = 0.0
     """Share of questions that are earlier ones asked again, to see whether the answers agree."""
+    level: float | None = None
+    """The success rate of the settings it looks for, all of them; None to look for the best setting."""
     people: People = SHARED
     implied: frozenset[str] = frozenset()
     """Settings of new studies that nobody asked for; a study that was begun without them goes on so."""
@@ -79,20 +86,23 @@ class Plan:
         initial: object = None,
         expires: object = None,
         repeats: object = 0.0,
+        level: object = None,
         **people: object,
     ) -> "Plan":
         """A plan with these settings, ``people`` those of :class:`People`; refuses invalid ones."""
         kind, where = feedback_of(feedback), as_space(space)
+        rate = None if level is None else _checked_level(level, kind)
         return cls(
             where,
             str(feedback),
-            _checked_rule(rule, kind),
+            _checked_rule(rule, kind, rate),
             kind.check_size(size),
             _whole("seed", seed, lowest=None),
             _checked_kernel(kernel, where.d),
             _whole("initial", kind.initial if initial is None else initial, lowest=0),
             _checked_seconds(expires),
             _checked_share(repeats),
+            rate,
             People.read(kind.compares, **people),
             typed_rule=rule if isinstance(rule, str) else None,
         )
@@ -102,11 +112,14 @@ class Plan:
         """The rule that chooses questions."""
         from askwise.rules import parse
 
-        return (
-            parse(self.spelled_rule, recorded=True)
-            if isinstance(self.spelled_rule, str)
-            else self.spelled_rule
-        )
+        given = self.spelled_rule
+        rule = parse(given, recorded=True) if isinstance(given, str) else given
+        return rule if self.level is None else rule.at_level(self.level)
+
+    @property
+    def has_usual_rule(self) -> bool:
+        """Whether the rule is the one of studies that name none."""
+        return str(self.spelled_rule) == self.kind.usual_rule(self.level)
 
     def changed(self, **instead: Any) -> "Plan":
         """The plan with other values of some of the ``CHANGEABLE`` settings."""
@@ -165,7 +178,7 @@ class Plan:
             "expires": self.expires,
         }
         # what is not the default only, so that plans are written as they were before there was such a key
-        added = {"repeats": self.repeats, "imports": self.imports}
+        added = {"repeats": self.repeats, "level": self.level, "imports": self.imports}
         return _without_absent(written | added) | self.people.to_dict()
 
     @property
@@ -288,9 +301,17 @@ def no_answers(d: int) -> Data:
     return Data.binary(torch.empty(0, d, dtype=torch.float64), torch.empty(0))
 
 
-def _checked_rule(rule: object, kind: Feedback) -> Rule | str:
-    if rule is None or (isinstance(rule, str) and rule == kind.rule):
-        return kind.rule
+def _checked_level(level: object, kind: Feedback) -> float:
+    if kind.compares:
+        advice = "Ask yes/no questions, feedback='binary', or leave it out."
+        raise Refused("level", "be left out where settings are compared", repr(level), advice)
+    return checked_level(level)
+
+
+def _checked_rule(rule: object, kind: Feedback, level: float | None) -> Rule | str:
+    usual = kind.usual_rule(level)
+    if rule is None or (isinstance(rule, str) and rule == usual):
+        return usual
     from askwise.rules import Rule, parse
 
     if not isinstance(rule, str | Rule):
@@ -300,7 +321,13 @@ def _checked_rule(rule: object, kind: Feedback) -> Rule | str:
         kinds = ", ".join(sorted(chosen.asks))
         got = f"{chosen}, which asks {kinds}"
         raise Refused("rule", f"ask {kind.asks} questions", got, "Choose another.")
-    return chosen
+    if level is None:
+        return chosen
+    # the study says the level, once: in a record the rule is spelled without it
+    plain = chosen.at_level(None)
+    if chosen not in (plain, plain.at_level(level)):
+        raise Refused("rule", f"have the level of the study, {level:g}", chosen, "Leave out its level.")
+    return plain
 
 
 def _checked_kernel(given: object, d: int) -> Kernel | str:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from askwise.model import Belief, paths
 from askwise.numerics import generator, ndtr, one_thread, sobol
+from askwise.rules import latent_level
 from askwise.space import Setting, Space
 from askwise.study.plan import Plan
 from askwise.study.raters import Estimate, Interval
@@ -33,6 +34,8 @@ class Prediction:
     """That it succeeds (yes/no), or that it is preferred to the recommended setting."""
     probability_interval: Interval
     """The same for the values of f at the ends of 95% of its posterior."""
+    above_level: float | None = None
+    """That it works at least as often as the level of the study; None in a study without one."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,21 @@ class Comparison:
 
 @one_thread()
 def predictions(
-    belief: Belief, plan: Plan, points: Float[Tensor, "k d"], settings: Sequence[Setting], best: Tensor
+    belief: Belief,
+    plan: Plan,
+    points: Float[Tensor, "k d"],
+    settings: Sequence[Setting],
+    best: Tensor | None = None,
+    *,
+    level: float | None = None,
 ) -> list[Prediction]:
-    """What is known of each setting; ``best`` is the point of the recommended one."""
-    (mean, var), rival = belief.moments(points), best.expand_as(points) if plan.kind.compares else None
+    """What is known of each setting; ``best``: where settings are compared, the point of the recommended one.
+
+    ``level``: a success rate to be reached, by default that of the study.
+    """
+    (mean, var), rival = belief.moments(points), None if best is None else best.expand_as(points)
+    rate = plan.level if level is None else level
+    above = None if rate is None else belief.probability_above(points, latent_level(rate))
     over, spread = belief.in_noise(points, rival)
     chance = belief.success_probability(points, rival)
     sides = [ndtr(over + side * spread.sqrt()) for side in (-_SIDES, _SIDES)]
@@ -66,6 +80,7 @@ def predictions(
             _interval(float(mean[k]), float(var[k].sqrt())),
             float(chance[k]),
             (float(sides[0][k]), float(sides[1][k])),
+            None if above is None else float(above[k]),
         )
         for k, setting in enumerate(settings)
     ]

@@ -51,6 +51,9 @@ class Status:
     hint: str
     checks: list[Check] = field(default_factory=list)
     """Whether the answers look as if somebody had looked at the questions; see :meth:`Study.checks`."""
+    misclassified: float | None = None
+    """In a study with a level, in place of gain and regret: the share of the space that is expected to be on
+    the other side of it, if every setting is put on its likelier one."""
 
     @property
     def short_hint(self) -> str:

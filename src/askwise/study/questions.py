@@ -85,9 +85,14 @@ def next_question(model: Model, situation: Situation) -> tuple[list[dict[str, An
     members = _repeated(model, situation)
     if members is None:
         members = [plan.space.natural(point) for point in _query(model, situation)]
-    shuffle = generator("askwise study", plan.seed, situation.number, "order", *_who(plan, situation))
-    order = torch.randperm(len(members), generator=shuffle).tolist()
+    order = shown_order(plan, situation, len(members))
     return [members[member] for member in order], order
+
+
+def shown_order(plan: Plan, situation: Situation, members: int) -> list[int]:
+    """Which member of the query is shown in each place: sides are drawn at random."""
+    shuffle = generator("askwise study", plan.seed, situation.number, "order", *_who(plan, situation))
+    return torch.randperm(members, generator=shuffle).tolist()
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Which setting to use, how much one more answer is expected to improve it, and when to stop."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,23 +9,27 @@ from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief, Data, Kernels, infer, paths
-from askwise.numerics import cholesky, generator, ndtr, one_thread
+from askwise.model import Belief, Kernels
+from askwise.numerics import cholesky, one_thread
+from askwise.rules import latent_level
 from askwise.search import Search
 from askwise.space import Domain
-from askwise.study.answers import Answer
+from askwise.study import expectations
 from askwise.study.checks import Check
+from askwise.study.expectations import Answering, source
+from askwise.study.level_sets import LevelOutlook, level_hint
 from askwise.study.plan import Plan
 
-Answering = Callable[[Tensor, Answer], Data]
-"""Rows of an answer to a query [m, d]."""
-_CROWD = 256  # settings spread over the space that the best one is compared with
-_RIVALS, _DRAWS = 1024, 256  # settings among which draws of f have their best, and number of draws
+_DRAWS = 256  # draws of f, of which each has its best
 UNTRUSTED = "Until that is explained, probabilities are not to be trusted."
 """What follows from a check that is flagged."""
-UNKNOWN = "A narrow peak that no question came near would not be known."
+UNKNOWN = (
+    "A peak that takes up less than a hundredth of the space is not known unless a question came near it."
+)
 """What no number of answers rules out."""
-_FEW = 5  # answers per parameter, below which a learned kernel is mostly a guess
+SURE = 0.9
+"""Probability that few settings are noticeably better, from which on you may stop: docs/calibration.md."""
+_FEWEST = 5  # answers per parameter, below which a learned kernel is mostly a guess
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Best:
     probability: float
     """That it succeeds (yes/no), or that it is preferred to the reference or else to a random setting.
     For yes/no studies with a reference: that it is more likely to succeed than the reference."""
+    above_level: float | None = None
+    """That it works at least as often as the level of the study; None in a study without one."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,9 @@ class Outlook:
     rate: float
     """Duels: how often the best of them would be preferred to the recommended one.  Yes/no: by how much
     more often it would succeed."""
+    few: float
+    """Probability that fewer than one setting in a hundred is noticeably better: would win two of three duels
+    with the recommended one (yes/no: would succeed 10% more often)."""
 
 
 @one_thread()
@@ -61,14 +70,10 @@ def best(belief: Belief, plan: Plan, domain: Domain | None, reference: Tensor | 
     search = _search(belief, plan, domain)
     point = plan.kind.champion(search, belief)
     mean, var = belief.moments(point)
-    if plan.kind.compares:
-        rivals = search.space_filling(_CROWD) if reference is None else reference[None]
-        chance = belief.success_probability(point.expand_as(rivals), rivals).mean()
-    elif reference is None:
-        chance = belief.success_probability(point)
-    else:
-        chance = belief.probability_of_better(point, reference[None])
-    return Best(plan.space.natural(point[0]), float(mean), float(var.sqrt()), float(chance))
+    rival = None if reference is None else reference[None]
+    chance = expectations.chance(plan.kind, belief, search, point, rival)
+    above = None if plan.level is None else float(belief.probability_above(point, latent_level(plan.level)))
+    return Best(plan.space.natural(point[0]), float(mean), float(var.sqrt()), float(chance), above)
 
 
 @one_thread()
@@ -82,34 +87,21 @@ def outlook(
 ) -> Outlook:
     """What is left to gain, by this query and in total; ``answered`` makes rows of its answers."""
     search = _search(belief, plan, domain)
-    point = plan.kind.champion(search, belief)
-    source = generator("askwise study", plan.seed, "outlook")
-    rivals = torch.cat([point, search.warm, search.space_filling(_RIVALS)], -2)
-    drawn = paths.draw_at(rivals, belief, _DRAWS, source)
-    top, here, margin = drawn.amax(-1), drawn[:, 0], belief.data.margin
-    rate = ndtr(top) - ndtr(here)
-    if plan.kind.compares:  # a tie counts for both
-        rate = (ndtr(top - here - margin) + ndtr(top - here + margin)) / 2
-    gain = _expected_gain(belief, plan, kernel, search, torch.cat([point, query]), answered)
-    return Outlook(gain, float((top - here).mean()), float(rate.mean()))
+    chances = plan.kind.chances(belief, query, source(plan.seed, "answers"), plan.people.threshold)
+    drawn_from = source(plan.seed, "outlook")
+    found = expectations.expectations(
+        plan.kind, belief, kernel, search, query, chances, answered, source=drawn_from
+    )
+    return Outlook(float(found.gain), float(found.regret), float(found.rate), float(found.few))
 
 
-def _expected_gain(
-    belief: Belief, plan: Plan, kernel: Kernel | Kernels, search: Search, points: Tensor, answered: Answering
-) -> float:
-    """Expected rise of the highest mean, now at the first point, by a query about the others."""
-    point, query = points[:1], points[1:]
-    now, expected = float(belief.mean(point)), 0.0
-    source = generator("askwise study", plan.seed, "answers")
-    for chance, answer in plan.kind.chances(belief, query, source, plan.people.threshold):
-        data = belief.data + answered(query, answer)
-        later = infer(data.with_margin(belief.data.margin), kernel, warm=belief).like(belief)
-        found = search.champion(later)
-        expected += chance * float(later.mean(torch.cat([found, point])).max())
-    return max(0.0, expected - now)
+@one_thread()
+def confidence(belief: Belief, plan: Plan, best: Tensor, rivals: Float[Tensor, "k d"]) -> float:
+    """Probability that none of the rivals is better than the best one [1, d]."""
+    return float(expectations.confidence(belief, best, rivals, source(plan.seed, "best of them")))
 
 
-def hint(plan: Plan, answers: int, look: Outlook | None, checks: Sequence[Check] = ()) -> str:
+def hint(plan: Plan, answers: int, look: Outlook | LevelOutlook | None, checks: Sequence[Check] = ()) -> str:
     """Whether to go on, in words, and why; with a check that is flagged, only what is wrong."""
     if flagged := [check.detail for check in checks if check.flagged]:
         return f"Look at the answers first: {_lowered(flagged[0])} {' '.join([*flagged[1:], UNTRUSTED])}"
@@ -117,10 +109,18 @@ def hint(plan: Plan, answers: int, look: Outlook | None, checks: Sequence[Check]
         return "Go on: before anything can be said there must be a yes and a no."
     if look is None:
         return "Go on: too little has been answered to say anything."
-    left = plan.kind.remaining(look.rate)
-    if look.rate >= plan.kind.close:
-        return f"Go on: {left}. The next answer is expected to bring {look.gain:.2g}."
-    if answers < _FEW * len(set(plan.space.owners)):
+    rests_on_few = answers < _FEWEST * len(set(plan.space.owners))
+    if isinstance(look, LevelOutlook):
+        assert plan.level is not None
+        return level_hint(look, plan.level, rests_on_few)
+    more = f"The next answer is expected to bring {look.gain:.2g}."
+    if look.few < SURE:
+        many = f"with a probability of {1 - look.few:.0%} more than one setting in a hundred"
+        return f"Go on: {many} {plan.kind.noticeably}. {more}"
+    if look.rate >= plan.kind.noticeable:
+        return f"Go on: hardly any setting {plan.kind.noticeably}, but {plan.kind.best(look.rate)}. {more}"
+    left = f"with a probability of {look.few:.0%} fewer than one setting in a hundred {plan.kind.noticeably}"
+    if rests_on_few:
         return f"Go on a little: {left}, but that rests on few answers."
     return f"You may stop: {left}. {UNKNOWN}"
 
@@ -130,23 +130,14 @@ def _lowered(sentence: str) -> str:
 
 
 def _search(belief: Belief, plan: Plan, domain: Domain | None) -> Search:
-    return Search.around(belief, generator("askwise study", plan.seed, "best"), domain)
-
-
-@one_thread()
-def probability_of_best(belief: Belief, points: Float[Tensor, "k d"], seed: int) -> Float[Tensor, " k"]:
-    """Probability of each setting to be the best of these, by draws of f."""
-    source = generator("askwise study", seed, "best of them")
-    drawn = paths.draw_at(points, belief, 4 * _DRAWS, source)
-    return torch.bincount(drawn.argmax(-1), minlength=len(points)).float() / len(drawn)
+    return Search.around(belief, source(plan.seed, "best"), domain)
 
 
 @one_thread()
 def likely_bests(belief: Belief, plan: Plan, domain: Domain | None) -> Float[Tensor, "draws d"]:
     """Where draws of f have their best, of 1,024 space-filling settings and the recommended one."""
     search = _search(belief, plan, domain)
-    rivals = torch.cat([plan.kind.champion(search, belief), search.warm, search.space_filling(_RIVALS)], -2)
+    rivals = expectations.rivals_of(search, plan.kind.champion(search, belief))
     mean, cov = belief.joint(rivals)  # paths of a person take a draw of everybody else's, too
-    source = generator("askwise study", plan.seed, "likely bests")
-    normals = torch.randn(len(mean), _DRAWS, generator=source, dtype=mean.dtype)
+    normals = torch.randn(len(mean), _DRAWS, generator=source(plan.seed, "likely bests"), dtype=mean.dtype)
     return rivals[(mean[:, None] + cholesky(cov)[0] @ normals).argmax(0)]

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -12,8 +12,9 @@ from gpytorch.priors import LogNormalPrior
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import infer, paths
+from askwise.model import Belief, infer, paths
 from askwise.numerics import generator, ndtr
+from askwise.rules import latent_level
 from askwise.search import Search
 from askwise.study.answers import Answer
 from askwise.study.plan import Plan, no_answers
@@ -49,6 +50,8 @@ class Checkpoint:
     """Where it lies between the average setting (0) and the user's best (1)."""
     chance: list[float]
     """Probability that the true best is preferred to it; in yes/no studies, that it works."""
+    misclassified: list[float] = field(default_factory=list)
+    """In a study with a level, the share of the space that the model puts on the wrong side of it."""
 
 
 class SimulatedUser:
@@ -101,6 +104,13 @@ class SimulatedUser:
         chance = float(ndtr(torch.tensor(best - utility))) if self.plan.kind.compares else reached
         return share, chance
 
+    def misclassified(self, belief: Belief, level: float) -> float:
+        """Share of the space that a belief puts on the wrong side of the level."""
+        points, border = self._search.space_filling(_CROWD), latent_level(level)
+        with torch.no_grad():
+            put = belief.probability_above(points, border) >= 0.5
+        return float((put != (self._path(points)[0] >= border)).double().mean())
+
     def _scaled(self, utilities: Tensor) -> Tensor:
         """What counts: the success rate in yes/no studies, else the utility itself."""
         return utilities if self.plan.kind.compares else ndtr(utilities)
@@ -122,19 +132,21 @@ def simulated(wanted: Simulation, step: Callable[[], None] = lambda: None) -> li
     """How good the recommended settings of all users are; ``step`` is called after every answer."""
     users = [_one_user(wanted, user, step) for user in range(wanted.users)]
     judged = zip(wanted.checkpoints, zip(*users, strict=True), strict=True)
-    return [Checkpoint(count, [one[0] for one in all_], [one[1] for one in all_]) for count, all_ in judged]
+    return [Checkpoint(count, *map(list, zip(*each, strict=True))) for count, each in judged]
 
 
-def _one_user(wanted: Simulation, user: int, step: Callable[[], None]) -> list[tuple[float, float]]:
-    """How good the recommended setting of one user is at each checkpoint."""
-    person, judged = SimulatedUser(wanted, user), []
+def _one_user(wanted: Simulation, user: int, step: Callable[[], None]) -> list[tuple[float, ...]]:
+    """Share, chance and perhaps what is misclassified of one user, at each checkpoint."""
+    person, level = SimulatedUser(wanted, user), wanted.plan.level
+    judged: list[tuple[float, ...]] = []
     study = Study.of(replace(wanted.plan, seed=wanted.plan.seed + user, expires=None))
     for count in range(1, wanted.answers + 1):
         question = study.ask(context=wanted.context)
         study.tell(question, person.answer(question))
         step()
         if count in wanted.checkpoints:
-            judged.append(person.judged(study.best(wanted.context).params))
+            wrong = () if level is None else (person.misclassified(study.belief(), level),)
+            judged.append((*person.judged(study.best(wanted.context).params), *wrong))
     return judged
 
 
@@ -142,6 +154,12 @@ def conclusion(last: Checkpoint) -> str:
     """What nine in ten users reach, in a sentence."""
     users = len(last.share)
     most = math.ceil(_MOST * users)
+    if last.misclassified:
+        wrong = sorted(last.misclassified)[most - 1]
+        return (
+            f"With {last.answers} answers, the model of {most} of {users} users puts at most {wrong:.0%} of "
+            "the space on the wrong side of the level."
+        )
     reached = sorted(last.share, reverse=True)[most - 1]
     return (
         f"With {last.answers} answers, {most} of {users} users are recommended a setting "

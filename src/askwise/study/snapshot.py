@@ -10,18 +10,29 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from askwise.errors import Refused
 from askwise.model import Belief, Data
+from askwise.rules import checked_level
 from askwise.space import Setting
 from askwise.study import validation
 from askwise.study.answers import Answer, Tie
 from askwise.study.checks import Check, checks
+from askwise.study.level_sets import (
+    Classified,
+    LevelOutlook,
+    LevelSet,
+    checked_confidence,
+    classified,
+    level_outlook,
+    level_set,
+)
 from askwise.study.model import Model
 from askwise.study.plan import Plan
 from askwise.study.predictions import Comparison, Prediction, comparison, importance, predictions
 from askwise.study.question import Status
 from askwise.study.questions import Situation
 from askwise.study.raters import Estimate, Raters
-from askwise.study.recommendation import Best, best, hint, outlook
+from askwise.study.recommendation import Best, Outlook, best, hint, outlook
 from askwise.study.state import Answered, Entry, State, as_text
 
 Chosen = tuple[list[dict[str, Any]], list[int]]
@@ -73,25 +84,49 @@ class Snapshot:
             state = state.of_participant(participant)
         counts = {status: state.count(status) for status in ("skipped", "voided", "open", "expired")}
         situation = Situation.of(state, given, plan.people, participant)
-        answers, belief, look = situation.answers, self._belief(situation.answers, participant), None
-        if belief is not None:
-            query = self.model.points(self.choose(self.model, situation)[0])
-            _, prior = self.model.prepared(answers)
-
-            def answered(points: Tensor, answer: Answer) -> Data:
-                return self.model.answered(answers, points, answer, participant)
-
-            look = outlook(belief, plan, prior, plan.space.domain(given), query, answered)
+        answers, belief = situation.answers, self._belief(situation.answers, participant)
+        look: Outlook | LevelOutlook | None = None
+        if belief is not None and plan.level is not None:
+            look = level_outlook(belief, plan, plan.space.domain(given), plan.level)
+        elif belief is not None:
+            look = self._outlook(belief, situation, given)
         found = self._checks(state.having("answered"), belief)
         return Status(
             answers=len(answers),
             undecided=sum(isinstance(one.answer, Tie) for one in answers),
             **counts,
-            gain=None if look is None else look.gain,
-            regret=None if look is None else look.regret,
+            gain=look.gain if isinstance(look, Outlook) else None,
+            regret=look.regret if isinstance(look, Outlook) else None,
             hint=hint(plan, len(answers), look, found),
             checks=found,
+            misclassified=look.misclassified if isinstance(look, LevelOutlook) else None,
         )
+
+    def level_set(
+        self,
+        level: float | None,
+        confidence: float,
+        context: Setting | None,
+        participant: str | None,
+        safest: int,
+    ) -> LevelSet:
+        """The settings that work at least so often."""
+        domain = self.plan.space.domain(validation.checked_context(self.plan.space, context))
+        given = self._level(level), checked_confidence(confidence), validation.checked_count("safest", safest)
+        return level_set(self.belief(participant), self.plan, domain, *given)
+
+    def classified(
+        self,
+        count: int,
+        level: float | None,
+        confidence: float,
+        context: Setting | None,
+        participant: str | None,
+    ) -> list[Classified]:
+        """Settings spread over the space, each with its side of the level."""
+        domain = self.plan.space.domain(validation.checked_context(self.plan.space, context))
+        given = self._level(level), checked_confidence(confidence), validation.checked_count("count", count)
+        return classified(self.belief(participant), self.plan, domain, *given)
 
     def checks(self, participant: str | None) -> list[Check]:
         """Whether the answers look as if somebody had looked at the questions."""
@@ -112,8 +147,10 @@ class Snapshot:
         space = self.plan.space
         each = validation.checked_settings(settings, validation.checked_context(space, context))
         points = torch.stack([space.unit(setting) for setting in each])
-        top = space.unit(self.best(context, None, participant).params)[None]
-        return predictions(self.belief(participant), self.plan, points, each, top)
+        belief, top = self.belief(participant), None
+        if self.plan.kind.compares:
+            top = space.unit(self.best(context, None, participant).params)[None]
+        return predictions(belief, self.plan, points, each, top)
 
     def compare(
         self, first: Setting, second: Setting, context: Setting | None, participant: str | None
@@ -141,6 +178,26 @@ class Snapshot:
         """Which parameters matter."""
         given = validation.checked_context(self.plan.space, context)
         return importance(self.belief(participant), self.plan.space, self.plan.seed, given)
+
+    def _outlook(self, belief: Belief, situation: Situation, context: Setting | None) -> Outlook:
+        """What is left to gain."""
+        answers = situation.answers
+        query = self.model.points(self.choose(self.model, situation)[0])
+        _, prior = self.model.prepared(answers)
+
+        def answered(points: Tensor, answer: Answer) -> Data:
+            return self.model.answered(answers, points, answer, situation.participant)
+
+        return outlook(belief, self.plan, prior, self.plan.space.domain(context), query, answered)
+
+    def _level(self, level: float | None) -> float:
+        """The level that is asked for, or that of the study."""
+        if self.plan.kind.compares:
+            advice = "Ask yes/no questions, feedback='binary'."
+            raise Refused("study", "ask yes/no questions to have a level", self.plan.feedback, advice)
+        if level is None and self.plan.level is None:
+            raise Refused("level", "be given in a study without one", "none", "Write level=0.95, say.")
+        return checked_level(self.plan.level if level is None else level)
 
     def _answers(self, participant: str | None) -> tuple[Answered, ...]:
         return Situation.of(self.state, None, self.plan.people, participant).answers

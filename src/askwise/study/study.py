@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from askwise.model import Belief
     from askwise.rules import Rule
     from askwise.study.checks import Check
+    from askwise.study.level_sets import Classified, LevelSet
     from askwise.study.model import Model
     from askwise.study.predictions import Comparison, Prediction
     from askwise.study.questions import Replayed, Situation
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from askwise.study.recommendation import Best
     from askwise.study.snapshot import Choosing, Chosen, Snapshot
 else:  # who only reads or writes the record needs no model, and no torch, which takes seconds to import
-    Kernel = Belief = Rule = Check = Model = Choosing = Chosen = Snapshot = Any
+    Kernel = Belief = Rule = Check = Classified = LevelSet = Model = Choosing = Chosen = Snapshot = Any
     Comparison = Prediction = Replayed = Situation = Estimate = Raters = Best = Any
 
 Given = bool | int | Answer | None
@@ -54,6 +55,8 @@ class Study:
     ``initial``: number of space-filling questions before the first model; yes/no studies ask more of them
     until there are a yes and a no.  ``expires``: seconds after which a pending question may be asked again.
     ``repeats``: share of questions that are earlier ones asked again, to see whether the answers agree.
+    ``level``: of a yes/no study, to find all settings that work at least this often (0.95, say) instead of
+    the best one; see :meth:`level_set`.
     ``participants``: ``"shared"`` (one taste of all), ``"separate"`` (each has a model of their own) or
     ``"population"`` (each has a taste that has something in common with all).  ``aim``: whose best setting
     the questions of a population study look for, ``"person"`` or ``"population"``.
@@ -86,6 +89,7 @@ class Study:
         initial: int | None = None,
         expires: float | int | None = None,
         repeats: float = 0.0,
+        level: float | None = None,
         participants: str | None = None,
         aim: str | None = None,
         lapses: float | str | None = None,
@@ -94,14 +98,15 @@ class Study:
         prefetch: bool | Choosing = False,
     ) -> None:
         """Start, or go on with what is stored."""
-        people: dict[str, Any] = {
+        more: dict[str, Any] = {
+            "level": level,
             "participants": participants,
             "aim": aim,
             "lapses": lapses,
             "guess": guess,
             "noise": noise,
         }
-        plan = Plan.checked(space, feedback, rule, size, seed, kernel, initial, expires, repeats, **people)
+        plan = Plan.checked(space, feedback, rule, size, seed, kernel, initial, expires, repeats, **more)
         self._begin(plan, storage, name, prefetch)
 
     @classmethod
@@ -330,6 +335,7 @@ class Study:
         kernel: Kernel | str = UNGIVEN,
         expires: float | int | None = UNGIVEN,
         repeats: float = UNGIVEN,
+        level: float | None = UNGIVEN,
         reason: str | None = None,
         **others: object,
     ) -> list[str]:
@@ -347,14 +353,16 @@ class Study:
         >>> study.change(space=study.space.replaced(gain=aw.Real(0, 60, unit="dB")), rule="muc_joint")
         ['gain: 0 to 40 becomes 0 to 60 dB', 'rule: muc becomes muc_joint']
         """
-        settings = {"space": space, "rule": rule, "kernel": kernel, "expires": expires, "repeats": repeats}
+        settings = {"space": space, "rule": rule, "level": level, "kernel": kernel}
+        settings |= {"expires": expires, "repeats": repeats}
         given = {name: value for name, value in settings.items() if value is not UNGIVEN}
         why = {} if reason is None else {"reason": validation.checked_reason(reason)}
         with self._lock:
             while True:
                 self._ledger.catch_up()
                 check_changeable(self.plan, others)
-                after = self.plan.changed(**given)
+                usual = {"rule": None} if level is not UNGIVEN and self.plan.has_usual_rule else {}
+                after = self.plan.changed(**(usual | given))
                 written, words = difference(self.plan, after)
                 if not written:
                     return []
@@ -395,6 +403,37 @@ class Study:
         ``participant``: of whom, where people differ.
         """
         return self._now().status(context, participant)
+
+    def level_set(
+        self,
+        level: float | None = None,
+        confidence: float = 0.95,
+        context: Setting | None = None,
+        participant: str | None = None,
+        *,
+        safest: int = 5,
+    ) -> LevelSet:
+        """Which settings of a yes/no study work at least so often: shares of the space, and the safest.
+
+        ``level``: a success rate, by default that of the study.  ``confidence``: probability from which a
+        setting is believed to be inside, where that rate is reached, or outside.  ``safest``: how many of the
+        settings that reach it most probably.  :meth:`predict` says it of settings of your own.
+        """
+        return self._now().level_set(level, confidence, context, participant, safest)
+
+    def classified(
+        self,
+        count: int = 1024,
+        level: float | None = None,
+        confidence: float = 0.95,
+        context: Setting | None = None,
+        participant: str | None = None,
+    ) -> list[Classified]:
+        """Settings spread over the space, each with the probability to reach the level, and its side.
+
+        All settings, if there are no more than ``count``.  Arguments as of :meth:`level_set`.
+        """
+        return self._now().classified(count, level, confidence, context, participant)
 
     def checks(self, participant: str | None = None) -> list[Check]:
         """Whether the answers look as if somebody had looked at the questions.

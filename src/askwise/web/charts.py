@@ -11,7 +11,7 @@ from torch import Tensor
 
 from askwise.errors import Refused
 from askwise.plots.planes import Plane, pairs
-from askwise.plots.readings import chance_of_best, chances, heights, uncertainties
+from askwise.plots.readings import chance_of_best, chances, heights, probabilities, uncertainties
 from askwise.plots.scales import Scale
 from askwise.plots.scene import Scene
 from askwise.study import Study
@@ -46,6 +46,8 @@ def map_of(study: Study, lens: Lens, names: list[str]) -> dict[str, Any]:
     mean, spread = heights(plane)
     epistemic, aleatoric = uncertainties(plane)
     x, y = plane.positions(scene.params, 0.0)
+    level = study.plan.level
+    above = {} if level is None else {"above": _numbers(probabilities(plane, level))}
     return {
         "axes": [_axis(scale) for scale in plane.scales],
         "held": plane.held(),
@@ -54,6 +56,7 @@ def map_of(study: Study, lens: Lens, names: list[str]) -> dict[str, Any]:
             "spread": _numbers(spread),
             "epistemic": _numbers(epistemic),
             "aleatoric": _numbers(aleatoric),
+            **above,
         },
         "best": [_number(x), _number(y)],
         "asked": _asked(plane),

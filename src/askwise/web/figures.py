@@ -13,6 +13,7 @@ from askwise.web.lens import Lens
 FIGURES: dict[str, tuple[str, Callable[..., Any]]] = {
     "slices": ("Along each parameter", plots.study_slices),
     "maps": ("Over pairs of parameters", plots.study_maps),
+    "level": ("Settings that reach the level", plots.study_level),
     "uncertainty": ("Epistemic and aleatoric uncertainty", plots.study_uncertainty),
     "score": ("The score of the next question", plots.study_score),
     "progress": ("Progress", plots.study_progress),

@@ -8,8 +8,11 @@ from typing import Any
 from askwise.errors import Refused
 from askwise.web.toml import toml_of
 
-_STUDY = ("name", "question", "feedback", "size", "participants", "repeats", "expires", "initial", "seed")
-_NUMBERS = ("size", "repeats", "expires", "initial", "seed", "low", "high", "step")
+_STUDY = (
+    *("name", "question", "feedback", "size", "level", "participants"),
+    *("repeats", "expires", "initial", "seed"),
+)
+_NUMBERS = ("size", "level", "repeats", "expires", "initial", "seed", "low", "high", "step")
 _BY_TYPE: Mapping[str, Sequence[str]] = {
     "real": ("low", "high", "step", "unit", "log"),
     "integer": ("low", "high", "unit", "log"),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from askwise.space import Setting, Space
-from askwise.study import UNKNOWN, Entry, Study, Tie
+from askwise.study import UNKNOWN, UNKNOWN_REGION, Entry, Study, Tie, level_sentence
 from askwise.web.lens import Lens
 
 TITLES = {
@@ -35,16 +35,19 @@ def outlook(study: Study, lens: Lens) -> dict[str, Any]:
         for check in status.checks
         if status.answers
     ]
+    unknown = UNKNOWN if study.plan.level is None else UNKNOWN_REGION
+    has_model = status.gain is not None or status.misclassified is not None
     return {
-        "hint": status.hint.removesuffix(UNKNOWN).rstrip(),
+        "hint": status.hint.removesuffix(unknown).rstrip(),
         "short": status.short_hint,
         "gain": status.gain,
         "regret": status.regret,
         "unit": kind.unit,
-        "unknown": UNKNOWN,
+        "unknown": unknown,
+        "level": level(study, lens) if status.misclassified is not None else None,
         "trusted": not any(check.flagged for check in status.checks),
         "checks": checks,
-        "best": None if status.gain is None else recommended(study, lens),
+        "best": recommended(study, lens) if has_model else None,
         "needs": kind.needs(study.plan.initial),
     }
 
@@ -56,15 +59,30 @@ def recommended(study: Study, lens: Lens) -> dict[str, Any]:
     compared = lens.reference and study.compare(
         found.params, {**lens.reference, **(lens.context or {})}, lens.context, lens.participant
     )
+    chance = study.plan.kind.sentence(found.probability, lens.reference is not None)
+    if study.plan.level is not None and found.above_level is not None:
+        chance += f" {level_sentence(study.plan.level, found.above_level)}"
     return {
         "params": texts(study.space, told),
         "mean": found.mean,
         "std": found.std,
         "probability": found.probability,
-        "sentence": study.plan.kind.sentence(found.probability, lens.reference is not None),
+        "sentence": chance,
         "reference": texts(study.space, lens.reference) if lens.reference else None,
         "better": compared.better if compared else None,
         "difference": [compared.difference, *compared.interval] if compared else None,
+    }
+
+
+def level(study: Study, lens: Lens) -> dict[str, Any]:
+    """The shares of the space on either side of the level, and what they are, in words."""
+    found = study.level_set(None, context=lens.context, participant=lens.participant)
+    return {
+        "inside": found.inside.value,
+        "outside": found.outside.value,
+        "misclassified": found.misclassified,
+        "words": f"Shares of the space. The level is a success rate of {100 * found.level:.4g}%; inside and "
+        f"outside are settings that are on their side with a probability of {100 * found.confidence:.4g}%.",
     }
 
 

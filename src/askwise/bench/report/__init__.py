@@ -9,7 +9,7 @@ from askwise.bench.results import load
 from askwise.errors import Refused, extra
 
 with extra("plots", "a report"):
-    from askwise.bench.report import appendix, comparison, introduction, variations
+    from askwise.bench.report import appendix, causes, comparison, introduction, variations
 
 __all__ = ["write"]
 
@@ -39,6 +39,7 @@ def write(directories: Sequence[Path], out: Path, findings: Path | None = None) 
     for name, run in runs.items():
         if name not in _ORDER:
             comparison.add_other(page, run)
+    causes.add(page, runs)
     appendix.add(page, runs)
     page.save()
 

@@ -1,25 +1,28 @@
 """Everything the report says about one experiment, computed once."""
 
 import shlex
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
-from askwise.bench.effects import Superiority, superiority
+from askwise.bench.effects import Averages, averages, superiority
+from askwise.bench.estimates import Estimate, Interval, Pairs
 from askwise.bench.provenance import command
 from askwise.bench.published import ALPHA
-from askwise.bench.ranking import Table, ranks_at
-from askwise.bench.regret import Interval, mean_regret, normalised_regret
+from askwise.bench.ranking import Spread, Table, ranks_at, spreads_at
+from askwise.bench.regret import normalised_regret
 from askwise.bench.report.page import Recipe
 from askwise.bench.results import Results
 from askwise.rules import RULES, parse
 
 ALPHAS = (ALPHA, 0.005, 0.05)
+COINCIDENT = 1e-3  # of the range: points of a query that are nearer in every coordinate are the same
 
-Advantage = dict[str, tuple[Interval, Interval]]
+Advantage = dict[str, tuple[Estimate, Estimate]]
 """Superiority of the best rule over each of the others, best first: by final score, and by AUC."""
 
 
@@ -27,6 +30,7 @@ Advantage = dict[str, tuple[Interval, Interval]]
 class Variant:
     """The regret of an arm, in an experiment that varies beta or the number m of points in a query."""
 
+    label: str
     rule: str
     value: float | int
     """The value of beta, or of m."""
@@ -54,29 +58,72 @@ class Analysis:
         """The rule of each arm by label, in the order of the experiment."""
         return {label: self.results.experiment.arm(label).rule for label in self.results.scores}
 
+    def among(self, rules: Iterable[str]) -> "Analysis":
+        """The same experiment with these rules only, as if the others had not been run."""
+        kept = set(rules)
+        scores = {label: held for label, held in self.results.scores.items() if label in kept}
+        return replace(self, results=replace(self.results, scores=scores))
+
     @cached_property
     def tables(self) -> dict[float, Table]:
         """The ranking at each significance level; empty if there is only one rule."""
         return ranks_at(self.results.scores, ALPHAS) if len(self.arms) > 1 else {}
 
     @cached_property
+    def spreads(self) -> dict[float, Spread]:
+        """How far chance moves the Borda scores at each significance level."""
+        return spreads_at(self.results.scores, ALPHAS)
+
+    @cached_property
+    def superiority(self) -> tuple[Pairs, Pairs]:
+        """How often runs of one rule beat those of another: by final score, and by AUC."""
+        return superiority(self.results.scores), superiority(self.results.scores, of="auc")
+
+    @cached_property
     def regret(self) -> dict[str, Float[np.ndarray, "function _ iteration"]]:
         """Normalised regret of each arm."""
         return normalised_regret(self.results)
 
-    def final_regret(self, arm: str) -> Interval:
-        """Mean normalised regret after the last query."""
-        return mean_regret(self.regret[arm][..., -1])
+    @property
+    def last_regret(self) -> dict[str, Float[np.ndarray, "function _"]]:
+        """Normalised regret of each arm after the last query."""
+        return {arm: regret[..., -1] for arm, regret in self.regret.items()}
 
-    def average_regret(self, arm: str) -> Interval:
+    @cached_property
+    def final_regret(self) -> Averages:
+        """Mean normalised regret after the last query."""
+        return averages(self.last_regret)
+
+    @cached_property
+    def median_regret(self) -> Averages:
+        """Normalised regret after the last query: the median of the runs, averaged over functions."""
+        return averages(self.last_regret, np.median)
+
+    @cached_property
+    def average_regret(self) -> Averages:
         """Mean normalised regret over all queries."""
-        return mean_regret(self.regret[arm].mean(-1))
+        return averages({arm: regret.mean(-1) for arm, regret in self.regret.items()})
+
+    @property
+    def best(self) -> str:
+        """The rule with the highest Borda score."""
+        return self.tables[ALPHA].rules[0]
 
     def advantage(self) -> Advantage:
         """How often runs of the best rule beat those of each of the others."""
         best, *others = self.tables[ALPHA].rules
-        final, auc = superiority(self.results.scores), superiority(self.results.scores, of="auc")
-        return {rule: (_against(final, best, rule), _against(auc, best, rule)) for rule in others}
+        final, auc = self.superiority
+        return {rule: (final.of(best, rule), auc.of(best, rule)) for rule in others}
+
+    def coincident(self, arm: str) -> float:
+        """The share of queries chosen by the rule in which two points coincide; of the first runs."""
+        found = []
+        for function in self.results.functions:
+            chosen = self.results.firsts[arm, function].questions[self.results.experiment.initial :]
+            apart = np.abs(chosen[:, :, None] - chosen[:, None]).max(-1)
+            first, second = np.triu_indices(chosen.shape[1], 1)
+            found.append((apart[:, first, second] < COINCIDENT).any(-1).mean())
+        return float(np.mean(found))
 
     def by_beta(self) -> list[Variant]:
         """The arms with a beta, sorted by rule and beta."""
@@ -95,19 +142,15 @@ class Analysis:
 
     def _variant(self, label: str, rule: str, value: float | int, default: bool = False) -> Variant:
         course = self.regret[label].mean((0, 1))
-        return Variant(rule, value, default, self.final_regret(label), self.average_regret(label), course)
-
-
-def _against(found: Superiority, best: str, rule: str) -> Interval:
-    at = found.rules.index(best), found.rules.index(rule)
-    return Interval(float(found.matrix[at]), float(found.low[at]), float(found.high[at]))
+        final, average = self.final_regret.each[label].fixed, self.average_regret.each[label].fixed
+        return Variant(label, rule, value, default, final, average, course)
 
 
 def described(run: Analysis) -> str:
     """The experiment in a sentence or two, beginning with its name."""
     experiment, count = run.results.experiment, len(run.arms)
     rules = len({parse(rule).key for rule in run.arms.values()})
-    compared = f"{count} rules" if rules == count else f"{count} variants of {rules} rules"
+    compared = f"{count} rules" if rules == count else f"{rules} rules in {count} variants"
     return (
         f"`{run.name}`: {' '.join(experiment.about.split())} {compared} on {len(run.results.functions)} "
         f"functions, {experiment.replicates} replicates of {experiment.iterations} queries, "

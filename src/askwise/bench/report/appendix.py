@@ -14,7 +14,8 @@ _SCALES = {
 }
 _PRIORS = {
     "recovered": "the authors' families and parameters, recovered from their published result files",
-    "likelihood": "families and parameters of maximum likelihood, fitted to each function",
+    "likelihood": "families and parameters of maximum likelihood, fitted to each function, with a variance "
+    "of at most 20000",
     "learned": "Matérn 5/2, with parameters learned from the answers during the run",
     "averaged": "Matérn 5/2, averaged over parameters drawn from their posterior during the run",
 }

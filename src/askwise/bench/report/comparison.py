@@ -1,24 +1,28 @@
 """The three scenarios of the paper, and the sections that other experiments share with them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
+from askwise.bench.estimates import Estimate, Interval
 from askwise.bench.published import ALPHA, PUBLISHED, Published
 from askwise.bench.ranking import Table
-from askwise.bench.regret import Interval
 from askwise.bench.report import figures
-from askwise.bench.report.analysis import ALPHAS, Advantage, Analysis, described, recipe
-from askwise.bench.report.page import MISSING, Cell, Column, Page, Sheet, code, spelled, within
+from askwise.bench.report.analysis import ALPHAS, Analysis, described, recipe
+from askwise.bench.report.page import MISSING, Cell, Column, Page, Sheet, code, span, spelled, within
 
 _WINS = (
     "Percentage of functions on which the rule of the row beats that of the column "
-    f"at level {ALPHA:g}, by final score and by AUC."
+    f"at level {ALPHA:g}, by final score and by AUC; grey where a rule was not compared."
 )
 _SUPERIORITY = (
-    "The same as a figure: right of the line, the best rule wins more than half of the comparisons."
+    "The same as a figure: right of the line, the best rule wins more than half of the comparisons. Thick "
+    "bars are 95 % intervals for these functions, thin ones for functions like these."
 )
 _SCORES = {"value": "Mean score", "probability": "Mean score (the probability of a yes)"}
+COVERED = "these functions", "functions like these"
+"""What the two intervals of an estimate cover."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,8 @@ class Scenario:
 
     @property
     def experiments(self) -> dict[str, str]:
-        """The names of the two experiments: as the authors ran it, and as their paper describes it."""
-        return {"as run": f"{self.key}-as-run", "as written": self.key}
+        """The names of the two experiments: as the authors ran it, and with standardised functions."""
+        return {"as run": f"{self.key}-as-run", "standardised": self.key}
 
 
 SCENARIOS = (
@@ -99,24 +103,36 @@ def _add_comparison(
     ranked = {title: run for title, run in versions.items() if run.tables}
     if not ranked:
         return
+    page.text("### Ranking")
+    if published is not None:
+        theirs = {title: run.among(published.rules) for title, run in ranked.items()}
+        _add_ranking(page, key, {title: run for title, run in theirs.items() if run.tables}, published)
+    if published is None or any(set(run.arms) - set(published.rules) for run in ranked.values()):
+        _add_ranking(page, key if published is None else f"{key}-all", ranked, None)
     tables: dict[str, Table | Published] = {} if published is None else {"published": published}
     tables |= {title: run.tables[ALPHA] for title, run in ranked.items()}
-    labels = list(dict.fromkeys(rule for table in tables.values() for rule in table.rules))
-    page.text("### Ranking")
-    page.sheet(_ranking(key, ranked, published, labels))
-    warn(page, ranked, ALPHAS)
-    page.figure(f"wins-{key}", figures.win_matrices(tables, labels), _WINS)
+    page.figure(f"wins-{key}", figures.win_matrices(tables, _labels(tables.values())), _WINS)
     page.text("### How much better is the best?")
-    found = {title: (run.tables[ALPHA].rules[0], run.advantage()) for title, run in ranked.items()}
     for title, run in ranked.items():
-        page.sheet(_superiority(run, title, *found[title]))
+        page.sheet(_superiority(run, title))
+    found = {title: (run.best, run.advantage()) for title, run in ranked.items()}
     page.figure(f"superiority-{key}", figures.superiority_of_best(found), _SUPERIORITY)
-    page.sheet(_regret(key, ranked))
+    for title, run in ranked.items():
+        page.sheet(_regret(run, title))
+        every = combinations(run.tables[ALPHA].rules, 2)
+        page.sheet(pairs(run, every), folded=f"Every pair of rules, {title} (<code>{run.name}</code>)")
 
 
-def _ranking(
-    key: str, ranked: Mapping[str, Analysis], published: Published | None, labels: Sequence[str]
-) -> Sheet:
+def _labels(tables: Iterable[Table | Published]) -> list[str]:
+    return list(dict.fromkeys(rule for table in tables for rule in table.rules))
+
+
+def _add_ranking(page: Page, key: str, ranked: Mapping[str, Analysis], published: Published | None) -> None:
+    """Add ranks at all levels: of the paper's rules beside the published ones, or of all rules."""
+    if not ranked:
+        return
+    labels = list(published.rules) if published is not None else []
+    labels = list(dict.fromkeys((*labels, *_labels(run.tables[ALPHA] for run in ranked.values()))))
     columns = [Column("rule", align="l")]
     if published is not None:
         columns.append(Column(f"{ALPHA:g}", group="published"))
@@ -124,7 +140,7 @@ def _ranking(
     rows = []
     for label in labels:
         theirs = [] if published is None else [_published_place(published, label)]
-        ours = [place(run.tables[alpha], label) for run in ranked.values() for alpha in ALPHAS]
+        ours = [place(run, label, alpha) for run in ranked.values() for alpha in ALPHAS]
         rows.append([code(spelled(label)), *theirs, *ours])
     counts = {"published": len(published.rules)} if published else {}
     counts |= {title: len(run.arms) for title, run in ranked.items()}
@@ -132,8 +148,12 @@ def _ranking(
     compared = f"Scores grow with the number of rules compared: {each}."
     if len(set(counts.values())) == 1:
         compared = f"{counts.popitem()[1]} rules were compared."
-    caption = f"Rank, with the Borda score in brackets, at several levels. {compared}"
-    return Sheet(f"ranking-{key}", caption, columns, rows, recipe(*ranked.values()))
+    whose = "of the paper's rules" if published is not None else "of all rules"
+    caption = (
+        f"Rank {whose}, with the Borda score ± its standard error in brackets, at several levels. {compared}"
+    )
+    page.sheet(Sheet(f"ranking-{key}", caption, columns, rows, recipe(*ranked.values())))
+    warn(page, ranked, ALPHAS)
 
 
 def warn(page: Page, ranked: Mapping[str, Analysis], alphas: Sequence[float]) -> None:
@@ -144,44 +164,106 @@ def warn(page: Page, ranked: Mapping[str, Analysis], alphas: Sequence[float]) ->
                 page.text(f"**{title[:1].upper()}{title[1:]}, level {alpha:g}:** {why}")
 
 
-def place(table: Table, label: str) -> Cell:
-    """Rank and Borda score of a rule; a dash if it was not compared."""
-    found = [row for row in table.rows if row.rule == label]
-    return _place(found[0].rank, found[0].borda) if found else MISSING
+def place(run: Analysis, label: str, alpha: float = ALPHA) -> Cell:
+    """Rank and Borda score of a rule, with its standard error; a dash if it was not compared."""
+    found = [row for row in run.tables[alpha].rows if row.rule == label]
+    if not found:
+        return MISSING
+    error = run.spreads[alpha].error(label)
+    return Cell(f"{found[0].rank} ({found[0].borda} ± {error:.0f})", bold=found[0].rank == 1)
 
 
 def _published_place(published: Published, label: str) -> Cell:
     if label not in published.borda:
         return MISSING
     borda = published.borda[label]
-    return _place(1 + sum(other > borda for other in published.borda.values()), borda)
-
-
-def _place(rank: int, borda: int) -> Cell:
+    rank = 1 + sum(other > borda for other in published.borda.values())
     return Cell(f"{rank} ({borda})", bold=rank == 1)
 
 
-def _superiority(run: Analysis, title: str, best: str, others: Advantage) -> Sheet:
-    columns = [Column("against", align="l"), Column("final score"), Column("AUC")]
-    rows = [[code(spelled(rule)), *(Cell(within(one)) for one in pair)] for rule, pair in others.items()]
-    caption = f"Probability that a run of `{spelled(best)}`, the best {title}, beats a run of another rule."
+def _superiority(run: Analysis, title: str) -> Sheet:
+    columns = [Column("against", align="l")]
+    columns += [Column(one, group=of) for of in ("final score", "AUC") for one in COVERED]
+    columns += [Column(one, group="Borda score ahead by") for one in COVERED]
+    scores, spread = {row.rule: row.borda for row in run.tables[ALPHA].rows}, run.spreads[ALPHA]
+    rows = []
+    for rule, (final, auc) in run.advantage().items():
+        fixed, drawn = spread.errors_between(run.best, rule)
+        ahead = Cell(f"{scores[run.best] - scores[rule]} ± {fixed:.0f}"), Cell(f"± {drawn:.0f}")
+        rows.append([code(spelled(rule)), *both(final, 3, 0.5), *both(auc, 3, 0.5), *ahead])
+    best = f"`{spelled(run.best)}`, the best {title},"
+    caption = (
+        f"Probability that a run of {best} beats a run of another rule, and by how much its Borda score is "
+        "higher, ± the standard error of the difference."
+    )
     return Sheet(f"superiority-{run.name}", caption, columns, rows, recipe(run))
 
 
-def _regret(key: str, ranked: Mapping[str, Analysis]) -> Sheet:
-    """Mean normalised regret of all rules."""
-    columns, cells = [Column("rule", align="l")], []
-    for title, run in ranked.items():
-        for name, regret in (("last query", run.final_regret), ("all queries", run.average_regret)):
-            columns.append(Column(name, group=title))
-            cells.append(regrets({arm: regret(arm) for arm in run.arms}))
-    rules = dict.fromkeys(rule for run in ranked.values() for rule in run.tables[ALPHA].rules)
-    rows = [[code(spelled(rule)), *(column.get(rule, MISSING) for column in cells)] for rule in rules]
-    caption = "Mean normalised regret over all functions, with 95 % intervals."
-    return Sheet(f"regret-{key}", caption, columns, rows, recipe(*ranked.values()))
+def _regret(run: Analysis, title: str) -> Sheet:
+    """Normalised regret of all rules, and how much higher its mean is than that of the best rule."""
+    columns = [Column("rule", align="l")]
+    groups = ("mean", "mean, minus that of the best", "median")
+    columns += [Column(one, group=of) for of in groups for one in COVERED]
+    columns += [Column("runs above 1"), Column("mean over all queries")]
+    rules = run.tables[ALPHA].rules
+    least = {
+        of: min(one.fixed.mean for one in found.each.values())
+        for of, found in (("mean", run.final_regret), ("median", run.median_regret))
+    }
+    average = regrets({rule: run.average_regret.each[rule].fixed for rule in rules})
+    rows = []
+    for rule in rules:
+        mean, median = run.final_regret.each[rule], run.median_regret.each[rule]
+        behind = run.final_regret.differences.of(rule, run.best)
+        rows.append(
+            [
+                code(spelled(rule)),
+                *_bold_if(mean, mean.fixed.mean == least["mean"]),
+                *([MISSING] * 2 if rule == run.best else both(behind, 3, 0.0)),
+                *_bold_if(median, median.fixed.mean == least["median"]),
+                Cell(f"{100 * float((run.last_regret[rule] > 1).mean()):.1f} %"),
+                average[rule],
+            ]
+        )
+    caption = (
+        f"Normalised regret after the last query, {title}. The best by Borda score is `{spelled(run.best)}`. "
+        "Bold differences are significant for functions like these."
+    )
+    return Sheet(f"regret-{run.name}", caption, columns, rows, recipe(run))
+
+
+def pairs(run: Analysis, chosen: Iterable[tuple[str, str]]) -> Sheet:
+    """Pairs of rules: how often the first beats the second, and how much lower its regret is."""
+    columns = [Column("rule", align="l"), Column("against", align="l")]
+    groups = ("probability of superiority", "difference of mean regrets", "difference of median regrets")
+    columns += [Column(one, group=of) for of in groups for one in COVERED]
+    rows = []
+    for rule, other in chosen:
+        chance = run.superiority[0].of(rule, other)
+        mean, median = (found.differences.of(rule, other) for found in (run.final_regret, run.median_regret))
+        differences = (*both(mean, 3, 0.0), *both(median, 3, 0.0))
+        rows.append([code(spelled(rule)), code(spelled(other)), *both(chance, 3, 0.5), *differences])
+    caption = (
+        f"Pairs of rules after the last query, `{run.name}`. A negative difference is a lower regret of the "
+        "first. Bold: significant for functions like these, at level 0.05, whatever the number of pairs."
+    )
+    return Sheet(f"pairs-{run.name}", caption, columns, rows, recipe(run))
+
+
+def both(found: Estimate, places: int, neutral: float) -> tuple[Cell, Cell]:
+    """A number with its interval for these functions, and the interval for functions like these.
+
+    Bold if the latter excludes the ``neutral`` value.
+    """
+    differs = not found.drawn.low <= neutral <= found.drawn.high
+    return _bold_if(found, differs, places)
+
+
+def _bold_if(found: Estimate, bold: bool, places: int = 3) -> tuple[Cell, Cell]:
+    return Cell(within(found.fixed, places), bold=bold), Cell(span(found.drawn, places))
 
 
 def regrets(found: Mapping[Any, Interval]) -> dict[Any, Cell]:
     """Cells of regrets, the lowest in bold."""
     least = min(one.mean for one in found.values())
-    return {name: Cell(within(one, 4), bold=one.mean == least) for name, one in found.items()}
+    return {name: Cell(within(one, 3), bold=one.mean == least) for name, one in found.items()}

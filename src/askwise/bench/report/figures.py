@@ -10,10 +10,11 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from askwise.bench.estimates import Interval
 from askwise.bench.functions import named
 from askwise.bench.published import Published
 from askwise.bench.ranking import Table
-from askwise.bench.regret import Interval, levels
+from askwise.bench.regret import levels
 from askwise.bench.report.analysis import Advantage, Analysis, Variant
 from askwise.bench.report.looks import look, looks, query_axis, regret_axis, values_axis
 from askwise.bench.report.page import spelled
@@ -22,7 +23,7 @@ from askwise.rules import parse
 
 _SQUARE = 0.31  # inches, of an entry of a matrix
 _DARK = 0.55  # share of functions above which the number is white
-_COLUMNS, _SIZES_COLUMNS = 5, 3
+_COLUMNS, _SIZES_COLUMNS, _LEGEND = 5, 3, 5
 _SHADE = 0.13  # opacity of error bands
 _SMALL = {**STYLE, "font.size": 8.5, "axes.titlesize": 9, "xtick.labelsize": 8, "ytick.labelsize": 8}
 
@@ -77,8 +78,9 @@ def superiority_of_best(found: Mapping[str, tuple[str, Advantage]]) -> Figure:
         for height, (rule, pair) in enumerate(others.items()):
             colour = look(rule).colour
             for chance, offset, face in zip(pair, (-0.13, 0.13), (colour, "white"), strict=True):
-                place = {"x": chance.mean, "y": height + offset, "xerr": _reach([chance])}
-                axis.errorbar(**place, fmt="o", ms=5.5, color=colour, mfc=face)
+                for one, width in ((chance.drawn, 0.9), (chance.fixed, 2.4)):
+                    place = {"x": one.mean, "y": height + offset, "xerr": _reach([one])}
+                    axis.errorbar(**place, fmt="o", ms=5.5, color=colour, mfc=face, elinewidth=width)
         axis.axvline(0.5, color=GREY, lw=1, zorder=0)
         axis.set_yticks(range(len(others)), map(spelled, others))
         axis.set(title=f"{title}: {spelled(best)} against", xlabel="probability that it is better")
@@ -148,7 +150,7 @@ def _arms_legend(figure: Figure, arms: Mapping[str, str]) -> None:
     """Below the axes; with variants of rules, a column for each rule."""
     rules = len({parse(rule).key for rule in arms.values()})
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    columns = rules if rules < len(labels) else min(5, rules)
+    columns = rules if rules < len(labels) and rules <= _LEGEND else min(_LEGEND, len(labels))
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=9.5)
 
 
@@ -221,6 +223,6 @@ def _draw_variants(axis: Axes, variants: Sequence[Variant], part: str, mfc: str 
 
 
 def _reach(intervals: Sequence[Interval]) -> list[list[float]]:
-    """Lengths of error bars below and above the means."""
-    below = [one.mean - one.low for one in intervals]
-    return [below, [one.high - one.mean for one in intervals]]
+    """Lengths of error bars below and above the means; none where the interval is infinite."""
+    known = [one if math.isfinite(one.high - one.low) else Interval(0.0, 0.0, 0.0) for one in intervals]
+    return [[max(0.0, one.mean - one.low) for one in known], [max(0.0, one.high - one.mean) for one in known]]

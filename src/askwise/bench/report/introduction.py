@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from askwise.bench.ranking import BOOTSTRAPS
 from askwise.bench.regret import POINTS
 from askwise.bench.report.analysis import Analysis, recipe
 from askwise.bench.report.page import Cell, Column, Page, Recipe, Sheet, code
@@ -20,7 +21,9 @@ rules share the model, the search and the initial queries, which are random.
 
 The scenarios are those of Fauvel & Chalk (2021), "Efficient exploration in binary and preferential Bayesian
 optimization". Each is run twice: **as run**, with the units, kernels and numbers of runs behind the published
-tables, and **as written**, with those that the text of the paper describes."""
+tables, and **standardised**, with functions of mean 0 and variance 1, kernels of maximum likelihood and the
+numbers of runs in the text. For yes/no queries the text says all that. For duels and batches it is our
+reading: the text does not say in which units functions were, and standardises for yes/no only."""
 
 _READING = """\
 **Wins.** A rule beats another on a function if a one-sided Mann-Whitney test of the replicates at level
@@ -30,20 +33,29 @@ the means over all queries, which reward speed.
 **Borda score.** On each function, rules are ordered by the number of rules they beat by final score; ties are
 broken by the number of tied rules they beat by AUC. The Borda score of a rule is the number of rules below
 it, summed over functions; the highest score has rank 1. Neither losses nor margins count, and the order may
-depend on the significance level, so it is also given at levels 0.005 and 0.05.
+depend on the significance level, so it is also given at levels 0.005 and 0.05. Its standard error (±) is the
+deviation over {bootstraps} resamples of the replicates, each ranked again. Scores that differ by less than
+about two errors of their difference are no order.
+
+**Two kinds of intervals.** *These functions*: the functions are fixed, and the replicates of each rule and
+function are resampled. *Functions like these*: the functions are resampled first, then their replicates, as
+if they had been drawn from a larger collection; such intervals are wider, and say what to expect elsewhere.
+All are 95 % bootstrap percentiles. Rules are compared on the same functions, and it is the difference that
+has an interval: intervals of two rules may overlap although their difference is clear. Of twenty comparisons
+of equal rules one is expected to be bold.
 
 **Probability of superiority.** How often a run of one rule ends with a higher score than a run of another, on
-a random one of these functions; one half means that neither is better. The 95 % intervals are from a
-bootstrap of the replicates; they hold for these functions, not for others.
+a random one of these functions; one half means that neither is better.
 
 **Normalised regret.** (best - score) / (best - mean), where *best* is the maximum of the score and *mean* its
 average over the box ({points} quasi-random points): 0 is the maximum, 1 is no better than a random point.
-This makes functions with different units comparable, and each has the same weight in an average. Its 95 %
-intervals, too, are over replicates; SEM is the standard error of a mean over replicates.
+This makes functions with different units comparable, and each has the same weight in an average. A few bad
+runs can dominate a mean, so medians are beside it: the median of the replicates of each function, averaged
+over functions. SEM is the standard error of a mean over replicates.
 
 **Runs.** Each experiment has a figure of all its functions: mean normalised regret ± SEM after each query,
-with a separate logarithmic axis per function, since regrets differ by orders of magnitude. Lower is better. A
-few bad runs can dominate a mean; the logarithmic axis does not change that. Another figure shows the scores
+with a separate logarithmic axis per function, since regrets differ by orders of magnitude. Lower is better.
+Another figure shows the scores
 themselves on the functions that the paper shows, with the maximum as a dashed line. Queries to the left of
 the grey line are random.
 
@@ -57,7 +69,7 @@ def add(page: Page, runs: Mapping[str, Analysis]) -> None:
     functions = {name for run in runs.values() for name in run.results.functions}
     page.text(_COMPARED.format(functions=len(functions)))
     page.text("## How to read this page")
-    page.text(_READING.format(points=POINTS, report=recipe(*runs.values()).report))
+    page.text(_READING.format(points=POINTS, bootstraps=BOOTSTRAPS, report=recipe(*runs.values()).report))
     page.sheet(_rules(runs))
 
 

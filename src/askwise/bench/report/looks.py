@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from askwise.plots.style import BLUE, GREY, INK, ORANGE, RED
-from askwise.rules import parse
+from askwise.rules import RULES, parse
 
 _GREEN, _PURPLE = "#009e73", "#6a3d9a"
 _DASHED, _DOTTED, _BROKEN = (0, (5.0, 2.0)), (0, (1.0, 1.3)), (0, (6.0, 1.5, 1.5, 1.5))
@@ -47,7 +47,7 @@ _LOOKS = {
     "max_entropy_challenge": Look("#44aa99", _BROKEN, "h"),
     "random": Look(GREY, _DOTTED, "x"),
 }
-_PALEST = 0.75  # share of white in the first of several variants of a rule
+_PALEST, _PALE = 0.75, 0.5  # share of white in the first of several variants of a rule, and of two
 
 
 def look(rule: str) -> Look:
@@ -56,13 +56,20 @@ def look(rule: str) -> Look:
 
 
 def looks(arms: Mapping[str, str]) -> dict[str, Look]:
-    """The look of each arm, given its rule by label; variants of a rule go from pale to full by beta."""
+    """The look of each arm, given its rule by label; variants of a rule go from pale to full by beta.
+
+    Of two variants the default has the full colour.
+    """
     found = {}
     for key in dict.fromkeys(parse(rule).key for rule in arms.values()):
         variants = [label for label in arms if parse(arms[label]).key == key]
         variants.sort(key=lambda label: getattr(parse(arms[label]), "beta", 0.0))
+        palest = _PALEST
+        if len(variants) == 2:
+            variants.sort(key=lambda label: parse(arms[label]) == RULES[key]())
+            palest = _PALE
         for place, label in enumerate(variants):
-            white = _PALEST * (1 - place / (len(variants) - 1)) if len(variants) > 1 else 0.0
+            white = palest * (1 - place / (len(variants) - 1)) if len(variants) > 1 else 0.0
             full = look(arms[label])
             red, green, blue = (white + (1 - white) * part for part in to_rgb(full.colour))
             found[label] = replace(full, colour=to_hex((red, green, blue)))

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from askwise.bench.regret import Interval
+from askwise.bench.estimates import Interval
 from askwise.errors import Refused
 from askwise.storage import overwritable
 
@@ -216,6 +216,17 @@ def within(interval: Interval, places: int = 3) -> str:
     if not math.isfinite(interval.high - interval.low):
         return mean
     return f"{mean} [{_fixed(interval.low, places)}, {_fixed(interval.high, places)}]"
+
+
+def span(interval: Interval, places: int = 3) -> str:
+    """An interval without its mean; a dash if it is not finite.
+
+    >>> span(Interval(0.51234, 0.49, 0.53))
+    '[0.490, 0.530]'
+    """
+    if not math.isfinite(interval.high - interval.low):
+        return MISSING.text
+    return f"[{_fixed(interval.low, places)}, {_fixed(interval.high, places)}]"
 
 
 def short(value: float) -> str:

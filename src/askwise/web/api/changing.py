@@ -16,7 +16,7 @@ from askwise.web.toml import toml_of
 def arguments(sent: ChangeIn, plan: Plan) -> dict[str, Any]:
     """What to go on with; only what was sent, since null means something."""
     check_changeable(plan, sent.model_extra or {})
-    given = {name: getattr(sent, name) for name in ("rule", "expires", "repeats", "reason")}
+    given = {name: getattr(sent, name) for name in ("rule", "level", "expires", "repeats", "reason")}
     given = {name: value for name, value in given.items() if name in sent.model_fields_set}
     if "kernel" in sent.model_fields_set:
         given["kernel"] = _kernel(sent.kernel)

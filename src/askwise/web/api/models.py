@@ -260,6 +260,7 @@ class ChangeIn(_In):
     kernel: str | KernelIn = "matern52"
     expires: Annotated[int | float | None, Field(description="Seconds; null: never.")] = None
     repeats: float = 0.0
+    level: Annotated[float | None, Field(description="A success rate; null: the best is looked for.")] = None
     reason: Reason = None
 
 
@@ -333,6 +334,7 @@ class BestOut(BaseModel):
     mean: float
     std: float
     probability: float
+    above_level: float | None
 
 
 class PredictIn(_In):
@@ -352,6 +354,7 @@ class PredictionOut(BaseModel):
     interval: tuple[float, float]
     probability: float
     probability_interval: tuple[float, float]
+    above_level: float | None
 
 
 class CompareIn(_In):
@@ -393,6 +396,7 @@ class StatusOut(BaseModel):
     regret: float | None
     hint: str
     checks: list[CheckOut]
+    misclassified: float | None
 
 
 class EstimateOut(BaseModel):
@@ -400,6 +404,29 @@ class EstimateOut(BaseModel):
 
     value: float
     interval: tuple[float, float] | None
+
+
+class LevelSetOut(BaseModel):
+    """Which settings work at least so often, as shares of the space."""
+
+    level: float
+    confidence: float
+    inside: EstimateOut
+    outside: EstimateOut
+    unclear: EstimateOut
+    share: EstimateOut
+    misclassified: float
+    settings: int
+    safest: list[PredictionOut]
+
+
+class ClassifiedOut(BaseModel):
+    """A setting, and on which side of the level it is."""
+
+    params: dict[str, Any]
+    rate: float
+    above_level: float
+    side: str
 
 
 class RaterOut(BaseModel):

@@ -7,14 +7,17 @@ from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse, Response
 
 from askwise.errors import Refused
-from askwise.study.export import csv_text, json_text
+from askwise.study import CONFIDENCE
+from askwise.study.export import csv_text, json_text, level_csv
 from askwise.web.access import Owner
 from askwise.web.api.models import (
     BestOut,
     CheckOut,
+    ClassifiedOut,
     CompareIn,
     ComparisonOut,
     EstimateOut,
+    LevelSetOut,
     ParticipantOut,
     PredictIn,
     PredictionOut,
@@ -52,6 +55,58 @@ def status(study: TheStudy, access: Owner, participant: Whose = None, context: W
     """The number of answers, the expected gain of one more, and whether to go on."""
     found = study.study.status(_setting("context", context), participant)
     return StatusOut(**vars(found) | {"checks": [CheckOut(**vars(check)) for check in found.checks]})
+
+
+Count = Annotated[int, Query(description="How many; all, if there are no more.", ge=1, le=100_000)]
+Rate = Annotated[float | None, Query(description="A success rate; by default that of the study.")]
+Confidence = Annotated[float, Query(description="Probability from which a setting is put on a side.")]
+
+
+@router.get("/level")
+def level(
+    study: TheStudy,
+    access: Owner,
+    level: Rate = None,
+    confidence: Confidence = CONFIDENCE,
+    participant: Whose = None,
+    context: Where = None,
+    safest: Annotated[int, Query(ge=1, le=100)] = 5,
+) -> LevelSetOut:
+    """Which settings work at least so often: shares of the space, and the safest."""
+    given = _setting("context", context)
+    found = study.study.level_set(level, confidence, given, participant, safest=safest)
+    return LevelSetOut.model_validate(found, from_attributes=True)
+
+
+@router.get("/level/settings")
+def level_settings(
+    study: TheStudy,
+    access: Owner,
+    count: Count = 1024,
+    level: Rate = None,
+    confidence: Confidence = CONFIDENCE,
+    participant: Whose = None,
+    context: Where = None,
+) -> list[ClassifiedOut]:
+    """Settings spread over the space, each with its side of the level."""
+    given = _setting("context", context)
+    found = study.study.classified(count, level, confidence, given, participant)
+    return [ClassifiedOut(**vars(one)) for one in found]
+
+
+@router.get("/level/settings.csv", response_class=PlainTextResponse)
+def level_settings_csv(
+    study: TheStudy,
+    access: Owner,
+    count: Count = 1024,
+    level: Rate = None,
+    confidence: Confidence = CONFIDENCE,
+    participant: Whose = None,
+    context: Where = None,
+) -> Response:
+    """The same as a table."""
+    found = study.study.classified(count, level, confidence, _setting("context", context), participant)
+    return _file(level_csv(found), "text/csv", f"{study.id}-level.csv")
 
 
 @router.get("/checks")

@@ -19,6 +19,8 @@ def show(request: Request, study: TheStudy, access: Owner) -> Response:
     titles = {name: title for name, (title, _) in figures.FIGURES.items()}
     if len(study.study.participants()) < 2:
         titles.pop("raters")
+    if study.study.plan.level is None:
+        titles.pop("level")
     lens = Lens.of(study.study, request.query_params)
     values = {"figures": titles, "kinds": list(figures.KINDS), "lens": lens, "tab": "export"}
     return framed(request, study, "export.html", values)

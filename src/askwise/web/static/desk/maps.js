@@ -1,18 +1,19 @@
 // Maps over two parameters: what is expected, how sure that is, and the two parts of the uncertainty.
 import { axisOf, named, nearest, scaleOf, short } from "./axes.js";
 import { colour, good, unsure } from "./colours.js";
-import { digits, element, folded, table } from "./elements.js";
+import { digits, element, folded, percent, table } from "./elements.js";
 import * as marks from "./marks.js";
 
 const HEIGHT = 280;
 const KINDS = [
+  ["above", "Probability of reaching the level", "0 to 1", good],
   ["mean", "Expected value", "noise of one answer = 1", good],
   ["spread", "Uncertainty of the value", "standard deviation", unsure],
   ["epistemic", "Epistemic: more answers reduce it", "variance of the next answer", unsure],
   ["aleatoric", "Aleatoric: irreducible", "variance of the next answer", unsure],
 ];
 
-/** Draw the four maps; `say` shows what the cursor points at. */
+/** Draw the maps; `say` shows what the cursor points at. */
 export function maps(found, say) {
   const charts = [];
   const sliders = found.axes.map((axis, k) => element("input", {
@@ -39,7 +40,7 @@ export function maps(found, say) {
     read(...found.axes.map((axis, k) => nearest(axis, from.posToVal(k ? top : left, k ? "y" : "x"))));
     for (const u of charts) if (u && u !== from) u.setCursor({ left, top }, false);
   };
-  const made = KINDS.map(([key, title, unit, shade], number) => {
+  const made = KINDS.filter(([key]) => found.values[key]).map(([key, title, unit, shade], number) => {
     const values = found.values[key];
     const [low, high] = range(values, key);
     const plot = element("div", { class: "plot" });
@@ -56,13 +57,14 @@ export function maps(found, say) {
 }
 
 function words(found, i, j) {
-  const { mean, spread, epistemic, aleatoric } = found.values;
+  const { mean, spread, epistemic, aleatoric, above } = found.values;
   const where = `${found.axes[0].name} ${found.axes[0].texts[i]}, ${found.axes[1].name} ${found.axes[1].texts[j]}`;
   if (mean[j][i] === null) return `${where}: not allowed`;
-  return `${where}: expected value ${digits(mean[j][i])} ± ${digits(spread[j][i])}, epistemic ${epistemic[j][i].toFixed(3)}, aleatoric ${aleatoric[j][i].toFixed(3)}`;
+  return `${where}: expected value ${digits(mean[j][i])} ± ${digits(spread[j][i])}, epistemic ${epistemic[j][i].toFixed(3)}, aleatoric ${aleatoric[j][i].toFixed(3)}${above ? `, probability of reaching the level ${percent(above[j][i])}` : ""}`;
 }
 
 function range(values, key) {
+  if (key === "above") return [0, 1];
   const known = values.flat().filter((value) => value !== null);
   const low = key === "mean" || key === "spread" ? Math.min(...known) : 0;
   const high = Math.max(...known);

@@ -17,9 +17,14 @@ export function outlook(found) {
   at("short").textContent = found.short;
   at("short").className = found.trusted ? "verdict" : "verdict danger";
   at("hint").textContent = found.hint.slice(found.short.length).replace(/^: */, "").replace(/^./, (first) => first.toUpperCase());
-  at("gain").textContent = found.gain === null ? "–" : digits(found.gain, 2);
-  at("regret").textContent = found.regret === null ? "–" : digits(found.regret, 2);
-  at("unit").textContent = `In units of the noise of one answer: ${found.unit}.`;
+  if (at("gain")) {
+    at("gain").textContent = found.gain === null ? "–" : digits(found.gain, 2);
+    at("regret").textContent = found.regret === null ? "–" : digits(found.regret, 2);
+    at("unit").textContent = `In units of the noise of one answer: ${found.unit}.`;
+  } else {
+    for (const side of ["inside", "outside", "misclassified"]) at(side).textContent = found.level ? percent(found.level[side]) : "–";
+    at("unit").textContent = found.level ? found.level.words : "";
+  }
   at("unknown").textContent = found.unknown;
   at("checks").replaceChildren(...found.checks.map(check), ...(found.checks.length ? [] : [element("li", { class: "muted" }, "Nothing to check yet.")]));
 }
