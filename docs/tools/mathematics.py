@@ -22,8 +22,8 @@ _ODD |= {("double-struck", letter): f"DOUBLE-STRUCK CAPITAL {letter}" for letter
 def on_page_content(content: str, page: Any, **_: Any) -> str:
     """The page with every formula in MathML; one that cannot be converted stops the build."""
     shown = _FORMULA.sub(lambda found: as_mathml(html.unescape(found[2])), content)
-    if r"<mi>\\" in shown:
-        raise ValueError(f"a formula of {page.file.src_uri} has a command that is not known")
+    if unknown := re.search(r"<mi>(\\\w+)", shown):
+        raise ValueError(f"a formula of {page.file.src_uri} has a command that is not known: {unknown[1]}")
     return shown
 
 

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -83,6 +84,17 @@ def test_links_out_of_the_documentation_lead_to_pages_of_the_site():
     ):
         assert pages.rewritten(link, "model.md") == there
     assert pages.rewritten("![](docs/demo.png) [x](docs/web.md)", "index.md") == "![](demo.png) [x](web.md)"
+
+
+def test_a_formula_becomes_mathml_and_an_unknown_command_stops_the_build():
+    pytest.importorskip("latex2mathml")
+    mathematics, page = tool("mathematics"), SimpleNamespace(file=SimpleNamespace(src_uri="model.md"))
+    shown = mathematics.on_page_content(r'<div class="arithmatex">\[\mathbb V[f] &lt; 1\]</div>', page=page)
+    assert shown.startswith("<math")
+    assert 'display="block"' in shown
+    assert "<mi>\N{MATHEMATICAL DOUBLE-STRUCK CAPITAL V}</mi>" in shown
+    with pytest.raises(ValueError, match=r"model.md has a command that is not known: .nonsense"):
+        mathematics.on_page_content(r'<span class="arithmatex">\(\nonsense x\)</span>', page=page)
 
 
 def test_docstrings_become_markdown():
