@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from askwise.study.config import load as load
     from askwise.study.config import template as template
     from askwise.study.feedback import FEEDBACKS as FEEDBACKS
+    from askwise.study.minutes import KINDS as KINDS
+    from askwise.study.minutes import SIZE as SIZE
+    from askwise.study.minutes import Contest as Contest
+    from askwise.study.minutes import Course as Course
+    from askwise.study.minutes import Mark as Mark
+    from askwise.study.minutes import Pace as Pace
+    from askwise.study.minutes import compared as compared
+    from askwise.study.minutes import interval as interval
+    from askwise.study.minutes import lead as lead
     from askwise.study.model import Model as Model
     from askwise.study.page import Page as Page
     from askwise.study.plan import Plan as Plan
@@ -57,6 +66,7 @@ _HOMES = {
     "checks": ("Check", "by_participant", "foretold"),
     "config": ("Config", "load", "template"),
     "feedback": ("FEEDBACKS",),
+    "minutes": ("KINDS", "SIZE", "Contest", "Course", "Mark", "Pace", "compared", "interval", "lead"),
     "page": ("Page",),
     "plan": ("Plan",),
     "model": ("Model",),
