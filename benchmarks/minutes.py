@@ -3,6 +3,7 @@
 python benchmarks/minutes.py    # writes docs/bench-minutes.md and its figure from what `people.py` found
 """
 
+import io
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from people import NAMES, QUESTIONS, REPLICATES, SIZE, SPREAD, interval, preferred, results
+from PIL import Image
 
 from askwise.bench.functions import FUNCTIONS
 from askwise.plots.style import BLUE, GREY, ORANGE, RED, STYLE, legend_below
@@ -68,7 +70,8 @@ answer (`askwise export`).
 function; mean over functions, of which a few that nothing solves have most. *True best preferred*: how
 often somebody would prefer the true best to the recommended setting; 50% is no better. *Minus duels*: the
 difference after the whole time, with a 95% interval by resampling functions and replicates; negative is
-better. Bands in the figure: 95% intervals of the mean for these functions, by resampling replicates.
+better. Above the figure: seconds of a duel, the best and a ranking. Its bands: 95%
+intervals of the mean for these functions, by resampling replicates.
 
 """
 
@@ -188,7 +191,10 @@ def main() -> None:
     page += "Functions of 2 parameters:\n\n" + table((2,), ("duel", "best", "worst", "ranking"), PACES)
     one = {"as assumed": Pace()}
     page += "\nFunctions of 3 and 4 parameters:\n\n" + table((3, 4), ("duel", "best", "ranking"), one)
-    figure().savefig(DOCS / "bench-minutes.png", dpi=110)
+    drawn = io.BytesIO()
+    figure().savefig(drawn, dpi=100)
+    small = Image.open(drawn).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    small.save(DOCS / "bench-minutes.png", optimize=True)
     print(page)
     (DOCS / "bench-minutes.md").write_text(page + TAIL, encoding="utf-8")
 

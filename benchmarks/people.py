@@ -30,6 +30,7 @@ from askwise.model import Data, expected_kernel, expected_length, fit, lanes_by,
 from askwise.numerics import generator, ndtr, sobol
 from askwise.rules import Asks, Rule, parse
 from askwise.rules.base import Belief, Points, Search
+from askwise.rules.muc_joint import JointMaximallyUncertainChallenge
 from askwise.search import batches
 
 FOUND = Path(__file__).resolve().parent.parent / "docs" / "bench-people.npz"
@@ -134,7 +135,7 @@ class Trial(Rule, register=False):
         def score(x: Tensor) -> Tensor:
             return worth(belief, torch.cat([champion.expand(*x.shape[:-2], 1, -1), x], -2))
 
-        begun = batches._exchange(belief, champion, m, search, parse("muc_joint").total)
+        begun = batches._exchange(belief, champion, m, search, JointMaximallyUncertainChallenge().total)
         found = search.argmax(score, q=m - 1, extra=begun)
         for member in range(m - 1):
             found = batches._with_better_member(score, found, member, search)
