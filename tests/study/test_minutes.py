@@ -107,6 +107,13 @@ def test_yes_no_studies_and_negative_times_are_refused():
         Pace(look=-1)
 
 
+def test_a_space_with_too_few_settings_is_refused_before_anybody_answers():
+    few = Plan.checked(aw.Space(mode=aw.Choice(["a", "b", "c"])))
+    Contest(few, 10, 1, 0, size=3)
+    with pytest.raises(Refused, match="space must have 4 settings or more"):
+        Contest(few, 10, 1, 0)
+
+
 def test_the_interval_is_that_of_students_t():
     values = [0.2, 0.5, 0.9, 0.4]
     want = scipy.stats.t.interval(0.95, 3, np.mean(values), scipy.stats.sem(values))

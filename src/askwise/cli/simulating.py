@@ -9,7 +9,9 @@ from askwise.cli.app import DEFAULT_FILE, AsJson, Context, StudyFile, counted, m
 from askwise.errors import Refused
 
 if TYPE_CHECKING:
-    from askwise.study import Checkpoint, Contest, Course, Simulation
+    from rich.console import Console
+
+    from askwise.study import Checkpoint, Contest, Course, Plan, Simulation
 
 
 @main.command()
@@ -46,7 +48,8 @@ def simulate(  # noqa: PLR0913 - one for each option
     prior of the study, and answers with noise, as people do.  Nothing is recorded.
 
     With --minutes: which kind of question brings most in that time?  The same users
-    answer duels, name the best or the worst of several, and rank them.
+    answer duels, name the best or the worst of several, and rank them.  Two minutes of
+    five users take a minute to compute.
     """
     from askwise.cli.screen import progress
     from askwise.cli.session import opened, read_context
@@ -107,9 +110,13 @@ def _print_simulation(wanted: "Simulation", results: "Sequence[Checkpoint]") -> 
     out.print("\nWay to the best: 0% is an average setting, 100% the user's best.")
     if compares:
         out.print("True best preferred: 50% is no better than the recommended setting.")
-    if wanted.plan.people.participants == "population":
-        out.print("Each user answers alone; in the study, what others answer helps as well.")
+    _print_alone(out, wanted.plan)
     out.print(f"\n{conclusion(results[-1])}")
+
+
+def _print_alone(out: "Console", plan: "Plan") -> None:
+    if plan.people.participants == "population":
+        out.print("Each user answers alone; in the study, what others answer helps as well.")
 
 
 def _quartiles(values: list[float]) -> str:
@@ -139,6 +146,7 @@ def _print_contest(wanted: "Contest", courses: "Sequence[Course]") -> None:
         f"Seconds: {readable(pace.turn)} for a question, {readable(pace.look)} to look at each option, "
         f"{readable(pace.compare)} for each comparison of two; --look and --seconds change that."
     )
+    _print_alone(out, wanted.plan)
     ahead, behind = lead(courses)
     out.print(f"\nAfter {readable(wanted.minutes)} minutes {ahead.title} is ahead.")
     for title, gap in behind.items():

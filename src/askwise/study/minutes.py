@@ -135,6 +135,7 @@ class Contest:
             if self.answers(kind, self.minutes) < 1:
                 got, advice = f"{self.minutes:g}, and {self.seconds_of(kind):g} seconds", "Give more minutes."
                 raise Refused("minutes", f"suffice for a {kind.title.format(self.size)}", got, advice)
+            kind.plan(self.plan, self.size).check_enough(self.context)
 
     def seconds_of(self, kind: Kind) -> float:
         """What a question of this kind takes."""
