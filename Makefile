@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: serve screenshots site dist installs paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-learned bench-level bench-preferential bench-checks bench-calibration bench-crowd bench-raters bench-items bench-web bench-candidates bench-gpu clean
+.PHONY: serve screenshots site dist installs paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-answers bench-minutes bench-learned bench-level bench-preferential bench-checks bench-calibration bench-crowd bench-raters bench-items bench-web bench-candidates bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -64,6 +64,12 @@ bench-ask: $(READY)  ## CPU time per step
 
 bench-batches: $(READY)  ## batches of 4, 9 and 25: distinct members and regret
 	$(RUN) benchmarks/batches.py
+
+bench-answers: $(READY)  ## batches answered by a winner or a ranking, and rules that know which; `python benchmarks/people.py` simulates
+	$(RUN) benchmarks/answers.py
+
+bench-minutes: $(READY)  ## duels, the best, the worst or a ranking of four, by minutes of a person's time; from the same simulations
+	$(RUN) benchmarks/minutes.py
 
 bench-learned: $(READY)  ## regret with learned and with known kernels
 	$(RUN) benchmarks/learned.py

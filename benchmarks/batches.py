@@ -41,6 +41,8 @@ TAIL = """
 `muc`, as published, repeats points in large batches, because it sums the uncertainty of all pairs as if they
 were independent. `muc_joint` counts information shared between duels once, and considers only duels with the
 champion.
+
+People who name the best of a batch, or rank it: [bench-answers.md](bench-answers.md).
 """
 
 

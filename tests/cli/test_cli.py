@@ -949,6 +949,43 @@ def test_simulations_are_repeatable_and_differ_by_seed():
     assert all(len(row["share"]) == 1 for row in one["after"])
 
 
+def test_simulate_compares_kinds_of_question_by_minutes():
+    written()
+    options = ("simulate", "--minutes", "0.5", "-k", "2", "--look", "1", "--seconds", "duel=10")
+    shown = told(*options)
+    assert re.search(r"\n duel +10 +3 +-?\d+% \(-?\d+% to -?\d+%\)", shown)
+    assert re.search(r"After 0\.5 minutes (duel|(best|worst|ranking) of 4) is ahead", shown)
+    assert not Path("study.db").exists()
+    found = document(*options)
+    assert found == document(*options)
+    assert [(one["kind"], one["seconds"]) for one in found["kinds"]] == [
+        *(("duel", 10), ("best", 9.5), ("worst", 9.5), ("ranking", 12.5))
+    ]
+    last = found["kinds"][0]["after"][-1]
+    assert (last["minutes"], last["answers"], len(last["share"])) == (0.5, 3, 2)
+    assert last["interval"][0] <= sum(last["share"]) / 2 <= last["interval"][1]
+    assert len(found["behind"]) == 3
+    assert "one user is not enough" in told("simulate", "--minutes", "0.5", "-k", "1", "--size", "3")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--look", "3"),
+        ("--seconds", "duel=3"),
+        ("--minutes", "1", "-n", "3"),
+        ("--minutes", "0.01"),
+        ("--minutes", "1", "--seconds", "duel"),
+        ("--minutes", "1", "--seconds", "tie=3"),
+    ],
+)
+def test_simulate_refuses_what_does_not_belong_together(options):
+    written()
+    result = CliRunner().invoke(main, ["simulate", *options])
+    assert result.exit_code == 1
+    assert HOUSE.match(result.stderr.strip())
+
+
 # doctor
 
 

@@ -1,6 +1,6 @@
 """The command line: `askwise`, or `python -m askwise`.
 
-The modules that define commands (setup, answering, results, predicting, record, change, shell, serve, bench)
+The modules that define commands (setup, answering, results, simulating, predicting, record, ...)
 import torch only when a command runs, so that ``--help`` is fast; the other modules do the work.
 """
 
@@ -12,6 +12,7 @@ for _commands in (
     "setup",
     "answering",
     "results",
+    "simulating",
     "predicting",
     "record",
     "change",

@@ -3,27 +3,23 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-import torch
 from rich.console import Console
 
 from askwise.cli import people
 from askwise.cli.app import counted
 from askwise.cli.listing import prediction_notes, prediction_table
-from askwise.cli.screen import console, name_of, question_table, table
+from askwise.cli.screen import name_of, question_table, table
 from askwise.cli.session import Case, Session
 from askwise.space import readable
 from askwise.study import (
     UNTRUSTED,
     Best,
-    Checkpoint,
     Estimate,
     LevelSet,
     Raters,
-    Simulation,
     Status,
     Study,
     YesNo,
-    conclusion,
     level_sentence,
     percent,
 )
@@ -180,32 +176,6 @@ def print_bests(
         if flagged := [check.detail for check in study.checks(who) if check.flagged]:
             whose = f"{name_of(who)}: " if "" in heads else ""
             out.print(f"\n{whose}{' '.join([*flagged, UNTRUSTED])}", style="bold")
-
-
-def print_simulation(wanted: Simulation, results: Sequence[Checkpoint]) -> None:
-    """Show the results in a table and a sentence."""
-    out, compares = console(), wanted.plan.kind.compares
-    out.print(f"{counted(wanted.users, 'simulated user')}; medians, with quartiles in brackets:\n")
-    last = "true best preferred" if compares else "works"
-    level = [] if wanted.plan.level is None else ["wrong side"]
-    rows = [
-        (row.answers, *map(_quartiles, (row.share, row.chance, row.misclassified)[: 2 + len(level)]))
-        for row in results
-    ]
-    out.print(table(["answers", "way to the best", last, *level], rows, right=range(4)))
-    out.print("\nWay to the best: 0% is an average setting, 100% the user's best.")
-    if level:
-        out.print("Wrong side: share of the space that the model puts on the wrong side of the level.")
-    if compares:
-        out.print("True best preferred: 50% is no better than the recommended setting.")
-    if wanted.plan.people.participants == "population":
-        out.print("Each user answers alone; in the study, what others answer helps as well.")
-    out.print(f"\n{conclusion(results[-1])}")
-
-
-def _quartiles(values: list[float]) -> str:
-    low, middle, high = torch.tensor(values).quantile(torch.tensor([0.25, 0.5, 0.75])).tolist()
-    return f"{middle:.0%} ({low:.0%} to {high:.0%})"
 
 
 def other_programs(replayed: Iterable[Replayed]) -> list[str]:

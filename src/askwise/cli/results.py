@@ -1,4 +1,4 @@
-"""Commands about results: status, best, level, plot, simulate."""
+"""Commands about results: status, best, level, plot."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -224,38 +224,3 @@ def _over(pairs: str | None, kinds: list[str]) -> dict[str, dict[str, object]]:
         expected = f"be given for figures over pairs of parameters: {', '.join(over)}"
         raise Refused("--pairs", expected, kinds[0], "Leave it out.")
     return over
-
-
-@main.command()
-def simulate(
-    answers: Annotated[
-        int | None,
-        typer.Option("--answers", "-n", min=1, metavar="N", help="Answers per user; 40, or 20 to batches."),
-    ] = None,
-    users: Annotated[int, typer.Option("--users", "-k", min=1, metavar="K", help="Number of users.")] = 10,
-    seed: Annotated[int, typer.Option(help="Different seeds give different users.")] = 0,
-    context: Context = None,
-    study: StudyFile = DEFAULT_FILE,
-    as_json: AsJson = False,
-) -> None:
-    """Let simulated users answer: how many answers will it take?
-
-    This takes about a minute.  Each user has a utility of their own, drawn from the
-    prior of the study, and answers with noise, as people do.  Nothing is recorded.
-    """
-    from askwise.cli.reports import print_simulation
-    from askwise.cli.screen import progress
-    from askwise.cli.session import opened, read_context
-    from askwise.study import Simulation, simulated
-
-    with opened(study) as session:
-        given = read_context(context, session.study.space)
-        plan = session.study.plan
-    wanted = Simulation(plan, answers or plan.kind.simulated_answers, users, seed, given)
-    with progress("answers", wanted.users * wanted.answers, shown=not as_json) as step:
-        results = simulated(wanted, step)
-    if as_json:
-        head = {"answers": wanted.answers, "users": users, "seed": seed}
-        print_json({**head, "after": [vars(row) for row in results]})
-    else:
-        print_simulation(wanted, results)

@@ -34,6 +34,15 @@ if TYPE_CHECKING:
     from askwise.study.level_sets import level_set as level_set
     from askwise.study.level_sets import percent as percent
     from askwise.study.level_sets import side_of as side_of
+    from askwise.study.minutes import KINDS as KINDS
+    from askwise.study.minutes import SIZE as SIZE
+    from askwise.study.minutes import Contest as Contest
+    from askwise.study.minutes import Course as Course
+    from askwise.study.minutes import Mark as Mark
+    from askwise.study.minutes import Pace as Pace
+    from askwise.study.minutes import compared as compared
+    from askwise.study.minutes import interval as interval
+    from askwise.study.minutes import lead as lead
     from askwise.study.model import Model as Model
     from askwise.study.page import Page as Page
     from askwise.study.plan import Plan as Plan
@@ -72,6 +81,7 @@ _HOMES = {
         *("CONFIDENCE", "UNKNOWN_REGION", "Classified", "LevelOutlook", "LevelSet"),
         *("checked_confidence", "level_hint", "level_sentence", "level_set", "percent", "side_of"),
     ),
+    "minutes": ("KINDS", "SIZE", "Contest", "Course", "Mark", "Pace", "compared", "interval", "lead"),
     "page": ("Page",),
     "plan": ("Plan",),
     "model": ("Model",),

@@ -34,11 +34,15 @@ class Simulation:
     users: int
     seed: int
     context: dict[str, Any] | None = None
+    counts: tuple[int, ...] | None = None
+    """Numbers of answers after which the recommended settings are judged; None for every ten."""
+    said: Callable[[Answer], Answer] = lambda answer: answer
+    """What users say of what they would answer: only who is best, perhaps."""
 
     @property
     def checkpoints(self) -> list[int]:
         """Numbers of answers after which the recommended settings are judged."""
-        return sorted({*range(_EVERY, self.answers, _EVERY), self.answers})
+        return sorted({*(self.counts or range(_EVERY, self.answers, _EVERY)), self.answers})
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ def _one_user(wanted: Simulation, user: int, step: Callable[[], None]) -> list[t
     study = Study.of(replace(wanted.plan, seed=wanted.plan.seed + user, expires=None))
     for count in range(1, wanted.answers + 1):
         question = study.ask(context=wanted.context)
-        study.tell(question, person.answer(question))
+        study.tell(question, wanted.said(person.answer(question)))
         step()
         if count in wanted.checkpoints:
             wrong = () if level is None else (person.misclassified(study.belief(), level),)
