@@ -56,4 +56,4 @@ plots.study_slices(tasks["ID"])
 
 # %% [markdown]
 # These answers were collected by a fixed plan. A study chooses contrasts by itself: `study.ask()`. Note what it looks for, though: the setting *most likely to
-# work*, which here is trivial (more contrast). The curve above comes from all answers; a rule that asks near a threshold is another one.
+# work*, which here is trivial (more contrast). To ask near a threshold, give the study a level: [level sets](../level-sets.md).

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import sys
 import tomllib
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import pytest
 import torch
 from typer.main import get_command
 
+from askwise.bench.functions import FUNCTIONS
 from askwise.cli import main
 from askwise.cli.app import _without_imports
+from askwise.rules import RULES
 from askwise.study import load
 from askwise.web.app import create
 from askwise.web.settings import Settings
@@ -22,6 +25,18 @@ OWN = {"README.md", "CONTRIBUTING.md", "interop.md", "tutorial-python.md"}
 """Pages whose Python is run by tests of their own; a rule to be filled in is none."""
 SLOW = {"figures.md"}
 SERVED = "http-api.md"
+
+
+@pytest.fixture
+def as_before():
+    """Rules and functions that a page defines are known until its end only."""
+    before = [(known, set(known)) for known in (RULES, FUNCTIONS)]
+    yield
+    for known, names in before:
+        for name in set(known) - names:
+            del known[name]
+    for module in ("my_rules", "my_functions"):
+        sys.modules.pop(module, None)
 
 
 def of(*languages):
@@ -43,7 +58,7 @@ RUN = [as_parameter(page) for page in of("python") if page.name not in {*OWN, SE
 @pytest.mark.filterwarnings("ignore::UserWarning:optuna_dashboard")
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 @pytest.mark.parametrize("page", RUN)
-def test_the_python_of_every_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+def test_the_python_of_every_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch, as_before):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     torch.manual_seed(0)
