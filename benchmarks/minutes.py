@@ -50,14 +50,14 @@ A duel is one comparison. Naming the best or the worst of m takes m - 1. Sorting
 number above log2(m!), 5 for four: nobody can do with fewer in the worst case, and for up to 11 that many
 suffice (Knuth 1998, section 5.3.1). What is known of people:
 
-- When there are several options to judge, people look from one to the other, and come back, before they
-  choose (Thomas, Molter & Krajbich 2021, of 9 to 36 snacks): time grows with the number of options. That
+- People who choose among 9 to 36 snacks look from one to another, and tend to choose what they have looked
+  at for longer (Thomas, Molter & Krajbich 2021). So we take time to grow with the number of options. That
   it grows with the logarithm alone holds for practised responses to signals that need no judgement (Hick
   1952; Hyman 1953).
-- Of four methods to judge the quality of images, the choice between two took the least time and was the
-  most accurate (Mantiuk, Tomaszewska & Mantiuk 2012).
-- To rank items takes longer than to rate them, up to three times as long (Krosnick & Presser 2010, on
-  ratings and rankings), and depends much on how ranks are entered (Blasius 2012).
+- Of four methods to judge the quality of images, the choice between two was the most accurate, and with a
+  moderate number of conditions took the least time (Mantiuk, Tomaszewska & Mantiuk 2012).
+- To rank items takes longer than to rate them (Krosnick & Presser 2010 review this), and how much longer
+  depends on how ranks are entered (Blasius 2012).
 
 We know of no measurement of all four kinds about the same things. A study keeps the seconds of every
 answer (`askwise export`).
