@@ -4,6 +4,8 @@ import contextlib
 import json
 import signal
 import socket
+import subprocess
+import sys
 import time
 import urllib.request
 
@@ -144,3 +146,24 @@ def test_two_workers_share_a_study_on_postgresql(folder):
             assert all(one.equal for one in study.replay())
         code, _, _ = server.end()
         assert code == 0
+
+
+def test_threads_share_their_memory_from_before_torch_is_there(folder):
+    code = """
+import os, sys
+from typer.testing import CliRunner
+from askwise.cli import main
+from askwise.web import memory
+real = memory.use_less
+def watched():
+    assert "torch" not in sys.modules
+    real()
+    print("MKL", os.environ["MKL_DISABLE_FAST_MM"])
+memory.use_less = watched
+print(CliRunner().invoke(main, ["serve", "nowhere.toml"]).output)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+    assert "MKL 1" in found.stdout
+    assert "nowhere.toml" in found.stdout

@@ -59,6 +59,9 @@ def serve(  # noqa: PLR0913 - one for each option
     """
     from urllib.parse import urlsplit
 
+    from askwise.web.memory import use_less
+
+    use_less()
     with extra("web", "the server"):
         from askwise.web.server import Place, serve
         from askwise.web.serverfile import ServerFile

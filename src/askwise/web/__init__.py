@@ -2,7 +2,8 @@
 
 Where things are, from the bottom up:
 
-- `settings`: what the server was started with; `serverfile`: keys, links and studies made here, in one file;
+- `settings`: what the server was started with; `memory`: less of it for many threads; `serverfile`: keys,
+  links and studies made here, in one file;
 - `access`: who may do what (the owner's token and cookie, participants' links), as FastAPI dependencies;
 - `studies`: the registry of studies, by their id in addresses; `changes`: news of their records, for pages;
 - `presenting`: what participants see of an option, made from its values and kept in `media`; `sitting`: what

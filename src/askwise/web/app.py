@@ -22,6 +22,7 @@ from askwise.web.access import Gate
 from askwise.web.guards import Guards
 from askwise.web.logs import Watch
 from askwise.web.media import Store
+from askwise.web.memory import use_less
 from askwise.web.metrics import Metrics
 from askwise.web.presenting import Presenting
 from askwise.web.serverfile import ServerFile
@@ -86,6 +87,7 @@ def create(settings: Settings) -> FastAPI:
 
 def from_environment() -> FastAPI:
     """The application of a worker."""
+    use_less()
     settings = Settings.from_environment()
     logs.configure(settings.log)
     return create(settings)
