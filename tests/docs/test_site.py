@@ -31,7 +31,6 @@ def site(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
 def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site):
     assert list(tool("check").problems(site)) == []
 
