@@ -68,14 +68,13 @@ def superiority(one: np.ndarray, other: np.ndarray) -> float:
 def table(found: list[dict[str, np.ndarray]]) -> list[str]:
     """Regrets at each level, and how often a run ends above one of each other rule, over all levels."""
     lines = []
-    for rule in RULES:
+    for rule in found[0]:
         cells = []
         for level in found:
             error = np.sqrt((level[rule].var(-1, ddof=1) / level[rule].shape[-1]).mean() / len(level[rule]))
             cells.append(f"{level[rule].mean():.3f} ± {1.96 * error:.3f}")
-        above = [
-            np.mean([superiority(at[rule], at[other]) for at in found]) for other in RULES if other != rule
-        ]
+        others = [other for other in found[0] if other != rule]
+        above = [np.mean([superiority(at[rule], at[other]) for at in found]) for other in others]
         lines.append(f"| `{rule}` | {' | '.join(cells)} | {min(above):.0%} to {max(above):.0%} |")
     return lines
 

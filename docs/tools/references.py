@@ -9,6 +9,8 @@ import click
 from mkdocs.structure.files import File, Files
 from typer.main import get_command
 
+from askwise.web.api.docs import kind_in_words
+
 
 def on_files(files: Files, config: Any) -> Files:
     """Add both pages."""
@@ -118,16 +120,5 @@ def _fields(head: str, body: dict[str, Any] | None, schemas: dict[str, Any]) -> 
     rows = []
     for name, one in schema["properties"].items():
         shown = f"**`{name}`**" if name in schema.get("required", []) and "takes" in head else f"`{name}`"
-        rows.append(f"| {shown} | {_kind(one)} | {_cell(one.get('description', ''))} |")
+        rows.append(f"| {shown} | {kind_in_words(one)} | {_cell(one.get('description', ''))} |")
     return f"{head}{' a list of' if many else ''}\n\n| field | type | |\n|---|---|---|\n" + "\n".join(rows)
-
-
-def _kind(schema: dict[str, Any]) -> str:
-    """The type of a field in words."""
-    if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(map(_kind, schema["anyOf"])))
-    if "$ref" in schema:
-        return str(schema["$ref"].rpartition("/")[2]).removesuffix("Out").lower()
-    if schema.get("type") == "array":
-        return f"list of {_kind(schema.get('items', {}))}"
-    return str(schema.get("type", "anything"))

@@ -292,6 +292,27 @@ def test_only_finished_campaigns_are_packed_and_only_elsewhere(tmp_path):
     assert HOUSE.match(str(caught.value))
 
 
+def test_more_rules_are_packed_beside_those_that_are_there(tmp_path):
+    whole = load(kept(MIXED, tmp_path / "whole"))
+    for name, arms in (("two", MIXED.arms[1:]), ("one", MIXED.arms[:2])):  # "batch" is in both
+        packed = load(pack(kept(replace(MIXED, arms=arms), tmp_path / name), tmp_path / "packed"))
+    assert {*packed.scores} == {*whole.scores} == {arm.label for arm in packed.experiment.arms}
+    for label, scores in whole.scores.items():
+        np.testing.assert_allclose(packed.scores[label], scores, rtol=1e-7)
+        np.testing.assert_array_equal(packed.converged[label], whole.converged[label])
+    assert packed.firsts.keys() == whole.firsts.keys()
+
+
+@pytest.mark.parametrize("change", [{"replicates": 1}, {"functions": MIXED.functions[:2]}, {"user": User()}])
+def test_other_runs_are_not_packed_beside_those_that_are_there(tmp_path, change):
+    pack(kept(MIXED, tmp_path / "there"), tmp_path / "packed")
+    before = (tmp_path / "packed" / "scores.npz").read_bytes()
+    with pytest.raises(Refused) as caught:
+        pack(kept(replace(MIXED, **change), tmp_path / "other"), tmp_path / "packed")
+    assert HOUSE.match(str(caught.value))
+    assert (tmp_path / "packed" / "scores.npz").read_bytes() == before
+
+
 def test_a_truncated_packed_file_is_refused(tmp_path):
     path = pack(kept(MIXED, tmp_path / "there"), tmp_path / "packed") / "scores.npz"
     path.write_bytes(path.read_bytes()[:-200])

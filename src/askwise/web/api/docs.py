@@ -45,18 +45,18 @@ def _schema(body: dict[str, Any] | None, schemas: dict[str, Any]) -> dict[str, A
         return None
     required = schema.get("required", [])
     fields = [
-        (name, _kind(one), name in required, one.get("description", ""))
+        (name, kind_in_words(one), name in required, one.get("description", ""))
         for name, one in schema.get("properties", {}).items()
     ]
     return {"many": many, "fields": fields}
 
 
-def _kind(schema: dict[str, Any]) -> str:
+def kind_in_words(schema: dict[str, Any]) -> str:
     """The type of a field in words."""
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(map(_kind, schema["anyOf"])))
+        return " or ".join(dict.fromkeys(map(kind_in_words, schema["anyOf"])))
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2]).removesuffix("Out").lower()
     if schema.get("type") == "array":
-        return f"list of {_kind(schema.get('items', {}))}"
+        return f"list of {kind_in_words(schema.get('items', {}))}"
     return str(schema.get("type", "anything"))
