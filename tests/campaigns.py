@@ -78,7 +78,7 @@ def keep(directory: Path, experiment: Experiment, scores: dict[str, np.ndarray])
                 Chunk(
                     tuple(RunId(experiment.name, name, arm.label, k) for name in names for k in range(n)),
                     questions=np.zeros((lanes, t, arm.m, d)),
-                    answers=np.zeros((lanes, t, arm.pairs), bool),
+                    answers=np.zeros((lanes, t, arm.pairs), np.int8),
                     optima=np.zeros((lanes, t, d)),
                     scores=scores[arm.label][rows].reshape(lanes, t),
                     converged=np.ones((lanes, t), bool),

@@ -31,6 +31,7 @@ PBO = [
 ]
 LATER = ["eubo", "dueling_ucb_phi", "max_entropy_challenge", "hallucination_believer"]
 BATCH = ["muc", "kss", "random"]
+PEOPLE = ("pbo-lapses", "pbo-ties", "pbo-raters")
 each_experiment = pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=list(EXPERIMENTS))
 
 
@@ -43,9 +44,10 @@ def labels(name: str) -> list[str]:
 
 def test_there_are_the_experiments_of_the_paper_and_ours():
     as_run, as_said = {"bbo-as-run", "pbo-as-run", "batch-as-run"}, {"bbo", "pbo", "batch"}
-    learned = {"bbo-learned", "pbo-learned", "batch-learned", "pbo-averaged"}
+    learned = {f"{kind}-{how}" for kind in ("bbo", "pbo", "batch") for how in ("learned", "averaged")}
+    people = {"pbo-lapses", "pbo-ties", "pbo-raters"}
     clearer = {f"pbo-{kernels}-{times}" for kernels in ("learned", "averaged") for times in (3, 10)}
-    assert set(EXPERIMENTS) == as_run | as_said | learned | clearer | {"batch-sizes", "beta"}
+    assert set(EXPERIMENTS) == as_run | as_said | learned | clearer | people | {"batch-sizes", "beta"}
     assert all(name == experiment.name for name, experiment in EXPERIMENTS.items())
 
 
@@ -80,12 +82,17 @@ def test_the_user_is_the_one_of_the_models_and_all_others_are_standardised():
     clearer = {
         name: User(noise=1 / int(name.rpartition("-")[2])) for name in EXPERIMENTS if name[-1].isdigit()
     }
+    clearer |= {
+        "pbo-lapses": User(1 / 3, lapses=0.05),
+        "pbo-ties": User(1 / 3, margin=0.5),
+        "pbo-raters": User(1 / 3, people=5, own=0.3),
+    }
     assert all(each.user == clearer.get(name, User()) for name, each in EXPERIMENTS.items())
     others = [each for name, each in EXPERIMENTS.items() if not name.endswith("as-run")]
     assert {(each.scale, each.score) for each in others} == {("standardised", "value")}
     for each in others:
         kernels = [prior for prior in ("averaged", "learned") if prior in each.name] or ["likelihood"]
-        assert [each.prior] == kernels
+        assert [each.prior] == (["learned"] if each.user in map(clearer.get, PEOPLE) else kernels)
 
 
 def test_batches_have_three_to_nine_members():

@@ -246,7 +246,7 @@ def test_runs_have_a_place_for_each_lane_and_question(rule, m, pairs):
     of = experiment((rule, m), functions=("sphere", "trid"), iterations=3)
     runs = run(of, ids_of(of))
     assert (runs.questions.shape, runs.questions.dtype) == ((4, 3, m, 2), torch.float64)
-    assert (runs.answers.shape, runs.answers.dtype) == ((4, 3, pairs), torch.bool)
+    assert (runs.answers.shape, runs.answers.dtype) == ((4, 3, pairs), torch.int8)
     assert (runs.optima.shape, runs.optima.dtype) == ((4, 3, 2), torch.float64)
     assert (runs.scores.shape, runs.scores.dtype) == ((4, 3), torch.float64)
     assert (runs.converged.shape, runs.converged.dtype) == ((4, 3), torch.bool)

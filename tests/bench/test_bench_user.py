@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.stats import binom, norm
 
-from askwise.bench.user import User
+from askwise.bench.user import UNDECIDED, User
 from tensors import f64, seeded, uniform
 
 HOUSE = re.compile(r"^[^;\n]+ must [^;\n]+; got [^\n]+\. [^\n]+$")
@@ -19,7 +19,7 @@ def shares(user: User, values: list[float], count: int = MANY) -> list[float]:
     pairs = max(1, len(values) * (len(values) - 1) // 2)
     found = user.answers(f64(values).expand(count, -1), uniform(count, pairs))
     assert found.shape == (count, pairs)
-    assert found.dtype == torch.bool
+    assert found.dtype == torch.int8
     return found.double().mean(0).tolist()
 
 
@@ -98,4 +98,31 @@ def test_noise_must_be_positive(noise):
 def test_lapses_must_be_a_share(lapses):
     with pytest.raises(ValueError, match=f"^lapses must be a share .*; got {lapses:g}") as caught:
         User(lapses=lapses)
+    assert HOUSE.match(str(caught.value))
+
+
+@pytest.mark.parametrize("margin", [0.3, 1.0])
+@pytest.mark.parametrize("lapses", [0.0, 0.2])
+def test_who_feels_less_than_the_margin_cannot_decide(margin, lapses):
+    value, noise = 0.8, 0.5
+    told = User(noise, lapses, margin).answers(f64([value, 0.0]).expand(MANY, -1), uniform(MANY, 1))
+    felt = norm.cdf(value / noise - margin), norm.cdf(-value / noise - margin)
+    for answer, attentive in ((1, felt[0]), (0, felt[1])):
+        share = float((told == answer).double().mean())
+        assert plausible(share, lapses / 2 + (1 - lapses) * attentive)
+    assert plausible(float((told == UNDECIDED).double().mean()), (1 - lapses) * (1 - sum(felt)))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"margin": -0.1}, "margin must be zero or more, and finite; got -0.1"),
+        ({"margin": math.inf}, "margin must be zero or more, and finite; got inf"),
+        ({"people": 0}, "people must be 1 or more; got 0"),
+        ({"own": 1.0}, "own must be a share from 0 to below 1; got 1"),
+    ],
+)
+def test_impossible_people_are_refused(given, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}") as caught:
+        User(**given)
     assert HOUSE.match(str(caught.value))

@@ -178,7 +178,7 @@ def test_data_without_answers_can_be_added_to():
             torch.full((1,), -1),
             r"c must be 0 or 1; got -1\. Use 1 for a yes",
         ),
-        (aw.Data.duels, torch.zeros(1, 2, 1), torch.full((1,), torch.nan), "c must be 0 or 1; got nan"),
+        (aw.Data.duels, torch.zeros(1, 2, 1), torch.full((1,), torch.nan), "c must be 0, 1 or 0.5; got nan"),
     ],
 )
 def test_invalid_data_are_refused(make, X, c, message):

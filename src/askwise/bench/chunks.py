@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int8
 
 from askwise.bench.experiments import Experiment
 from askwise.bench.lanes import RunId, Runs
@@ -47,7 +47,7 @@ class Chunk:
 
     ids: tuple[RunId, ...]
     questions: Float[np.ndarray, "lane t m d"]
-    answers: Bool[np.ndarray, "lane t k"]
+    answers: Bool[np.ndarray, "lane t k"] | Int8[np.ndarray, "lane t k"]  # the former before there were ties
     optima: Float[np.ndarray, "lane t d"]
     scores: Float[np.ndarray, "lane t"]
     converged: Bool[np.ndarray, "lane t"]

@@ -59,6 +59,12 @@ class Experiment:
             if not names or len(set(names)) < len(names):
                 given = ", ".join(names) or "none"
                 raise Refused(what, "be one or more, each once", given, "Name each once.")
+        if self.user.margin and any(arm.m != 2 for arm in self.arms):
+            sizes = ", ".join(sorted({str(arm.m) for arm in self.arms}))
+            raise Refused("queries", "be duels if a user can't decide", sizes, "Set the margin to 0.")
+        if (self.user.margin or self.user.people > 1) and self.prior not in ("learned", "averaged"):
+            advice = "Choose learned or averaged kernels."
+            raise Refused("prior", "be learned along with what people are like", repr(self.prior), advice)
 
     @property
     def lane_iterations(self) -> int:
@@ -130,21 +136,21 @@ _RESCALED: _Design = ("rescaled", "recovered", "probability")
 _LEARNED: _Design = ("standardised", "learned", "value")
 _AVERAGED: _Design = ("standardised", "averaged", "value")
 
-_GOOD_DUELS = _arms(2, "muc", "dueling_ucb", "duel_thompson", "eubo", "eiig(k=0.1)", "random")
-
 # name, title, arms, (replicates, iterations, initial), (units, prior, metric)
 _TABLE: tuple[tuple[str, str, tuple[Arm, ...], tuple[int, int, int], _Design], ...] = (
     ("batch", "Batches of three, standardised", _BATCHES, (30, 30, 5), _STANDARDISED),
+    ("batch-averaged", "Batches, with kernels averaged on the way", _JOINT_BATCHES, (10, 30, 5), _AVERAGED),
     ("batch-as-run", "Batches of three, as the published table was made", _BATCHES, (30, 30, 6), _RAW),
     ("batch-learned", "Batches, with kernels learned on the way", _JOINT_BATCHES, (30, 30, 5), _LEARNED),
     ("batch-sizes", "Batches of three to nine", _SIZES, (20, 30, 2), _STANDARDISED),
     ("bbo", "Yes/no, standardised", _BINARY, (60, 100, 2), _STANDARDISED),
+    ("bbo-averaged", "Yes/no, with kernels averaged on the way", _BINARY, (20, 100, 2), _AVERAGED),
     ("bbo-as-run", "Yes/no, as the published table was made", _BINARY, (60, 100, 3), _RESCALED),
     ("bbo-learned", "Yes/no, with kernels learned on the way", _BINARY, (60, 100, 2), _LEARNED),
     ("beta", "Sensitivity to beta", _BETAS, (30, 100, 2), _STANDARDISED),
     ("pbo", "Duels, standardised", _DUELS, (40, 80, 5), _STANDARDISED),
     ("pbo-as-run", "Duels, as the published table was made", _PUBLISHED_DUELS, (20, 50, 6), _RAW),
-    ("pbo-averaged", "Duels, with kernels averaged on the way", _DUELS, (40, 80, 5), _AVERAGED),
+    ("pbo-averaged", "Duels, with kernels averaged on the way", _DUELS, (20, 80, 5), _AVERAGED),
     ("pbo-learned", "Duels, with kernels learned on the way", _DUELS, (40, 80, 5), _LEARNED),
 )
 _ABOUT = {
@@ -152,6 +158,8 @@ _ABOUT = {
     "so for yes/no only; kernels of maximum likelihood; all three comparisons of a batch are answered.",
     "batch-as-run": "Functions in their raw units; the authors' kernels; all three comparisons of a batch "
     "are answered.",
+    "batch-averaged": "The same as batch-learned, but rules see the average over eight kernels drawn from "
+    "their posterior.",
     "batch-learned": "The same as batch, but the kernel is learned from the answers, as in a study.",
     "batch-sizes": "What larger batches bring, and whether it pays to choose their members jointly, so that "
     "they tell different things (muc_joint). All comparisons of a batch are answered.",
@@ -159,6 +167,8 @@ _ABOUT = {
     "likelihood, as in the paper's text.",
     "bbo-as-run": "Functions rescaled by the authors' constants, 17 of them through a logarithm; the "
     "authors' kernels; a run is scored by the probability of a yes.",
+    "bbo-averaged": "The same as bbo-learned, but rules see the average over eight kernels drawn from their "
+    "posterior.",
     "bbo-learned": "The same as bbo, but the kernel is learned from the answers, as in a study, since no "
     "user knows it.",
     "beta": "The two upper credible bounds with other weights of uncertainty, with the kernels of bbo.",
@@ -179,8 +189,27 @@ for _times, _word in ((3, "three"), (10, "ten")):
             f"pbo-{_kernels}-{_times}",
             f"Duels about {_word} times clearer differences, with kernels {_kernels} on the way",
             f"The same as pbo-{_kernels}, but the functions have a standard deviation of {_times} noises.",
-            _GOOD_DUELS,
+            _DUELS,
             *(20, 80, 5),
             *_design,
             user=User(noise=1 / _times),
         ).registered()
+_LIKE_PEOPLE = (
+    (
+        *("lapses", "Duels with lapses", User(1 / 3, lapses=0.05)),
+        "5% of the answers are given without looking; the lapse rate is learned, too.",
+    ),
+    (
+        *("ties", "Duels with ties", User(1 / 3, margin=0.5)),
+        "who feels a difference of less than half a noise can't decide; the margin is learned, too.",
+    ),
+    (
+        *("raters", "Duels with several people", User(1 / 3, people=5, own=0.3)),
+        "five people answer in turn; 30% of the variance of a taste is one's own. What all like is sought.",
+    ),
+)
+for _name, _title, _user, _about in _LIKE_PEOPLE:
+    _same = "The same as pbo-learned-3, functions with a standard deviation of three noises, but "
+    Experiment(
+        f"pbo-{_name}", _title, _same + _about, _DUELS, *(20, 80, 5), *_LEARNED, user=_user
+    ).registered()

@@ -4,17 +4,20 @@ Each step queries, answers and infers in all lanes at once, on a CPU or a GPU, t
 :func:`askwise.loop.next_query` that a study calls.  A lane gives the same result alone and with others.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import torch
 from gpytorch.kernels import Kernel
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int8
 from torch import Tensor
 
 from askwise.bench.experiments import Experiment
+from askwise.bench.habits import Habits
 from askwise.bench.problems import Hyperparameters, Problem
+from askwise.bench.tastes import Tastes
 from askwise.errors import Refused
 from askwise.loop import Query, next_query
 from askwise.model import (
@@ -24,7 +27,6 @@ from askwise.model import (
     averaged,
     expected_kernel,
     expected_length,
-    fit,
     kernel,
     lanes_by,
     refit_count,
@@ -58,7 +60,7 @@ class Runs:
     """The course of each lane, query by query."""
 
     questions: Float[Tensor, "lane t m d"]
-    answers: Bool[Tensor, "lane t k"]
+    answers: Int8[Tensor, "lane t k"]
     optima: Float[Tensor, "lane t d"]  # the estimated optimum after each answer
     scores: Float[Tensor, "lane t"]
     converged: Bool[Tensor, "lane t"]
@@ -98,6 +100,9 @@ class _Lanes:
         self.lanes_of = {problem: lanes.to(device) for problem, lanes in lanes_by(problems).items()}
         known = [problem.hyperparameters(experiment.prior) for problem in problems]
         self.prior: Kernel | Kernels | None = _prior_of([each for each in known if each is not None], device)
+        self.habits, people = Habits(experiment.user), experiment.user.people
+        starts = [run_id.start for run_id in ids]
+        self.tastes = Tastes.drawn(starts, people, self.d).to(device) if people > 1 else None
 
     def run(self) -> Runs:
         """All queries and answers of the runs."""
@@ -108,7 +113,7 @@ class _Lanes:
             if number >= self.experiment.initial:
                 assert query is not None
                 questions.append(query.points)
-            values = self._each(lambda problem, x: problem.value(x), questions[number])
+            values = self._values(questions[number], number)
             answers.append(self.experiment.user.answers(values, chance[:, number]))
             query = self._query(questions[: number + 1], answers, query)
             assert query.optimum is not None
@@ -135,6 +140,14 @@ class _Lanes:
         questions = torch.stack(asked, 1).to(self.device)
         return list(questions), torch.stack(chance).to(self.device)
 
+    def _values(self, x: Float[Tensor, "lane m d"], number: int) -> Float[Tensor, "lane m"]:
+        """How much whoever answers this query likes its points."""
+        common, own = self._each(lambda problem, x: problem.value(x), x), self.experiment.user.own
+        if self.tastes is None:
+            return common
+        person = number % self.experiment.user.people
+        return math.sqrt(1 - own) * common + math.sqrt(own) * self.tastes.values(x, person)
+
     def _each(self, value: Callable[[Problem, Tensor], Tensor], x: Tensor) -> Tensor:
         """Values at the points of each lane by its own function, evaluated once per function."""
         found = x.new_empty(x.shape[:-1])
@@ -145,11 +158,11 @@ class _Lanes:
     def _query(self, questions: list[Tensor], answers: list[Tensor], last: Query | None) -> Query:
         """The posterior after these answers, the estimated optimum and the next query."""
         number = len(answers)
-        asked, said = torch.stack(questions, 1), torch.stack(answers, 1)
-        data = Data.binary(asked[:, :, 0], said[..., 0]) if self.arm.m == 1 else Data.batches(asked, said)
+        data = self.habits.data(torch.stack(questions, 1), torch.stack(answers, 1))
         prior, warm = self._prior(data, None if last is None else last.belief)
         sources = [generator(*run_id.identity, number) for run_id in self.ids]
         rule = self.rule if self.experiment.initial <= number < self.experiment.iterations else self.first
+        data = self.habits.applied(data)
         return next_query(data, rule, prior, self.arm.m, sources, warm=warm, identify=True)
 
     def _prior(self, data: Data, warm: Belief | None) -> tuple[Kernel | Kernels, Belief | None]:
@@ -158,8 +171,10 @@ class _Lanes:
             asked = len(data.signs[0]) // self.arm.pairs
             if refit_count(asked) == asked or self.prior is None:
                 averages, lengths = self.experiment.prior == "averaged", [expected_length(self.d)] * self.d
-                fitted = fit(data, expected_kernel("matern52", lengths, averaged=averages)).kernel
-                self.prior = self._averaged(data, fitted, asked) if averages else fitted
+                prior = expected_kernel("matern52", lengths, averaged=averages)
+                self.habits, fitted = self.habits.fitted(data, prior)
+                data, found = self.habits.applied(data), fitted.kernel
+                self.prior = self._averaged(data, found, asked) if averages else found
                 return self.prior, None
         assert self.prior is not None
         return self.prior, warm

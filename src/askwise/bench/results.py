@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Int8, Shaped
 
 from askwise.bench.chunks import Chunk, Folder, write_atomically
 from askwise.bench.experiments import EXPERIMENTS, Experiment
@@ -30,7 +30,7 @@ class Transcript:
     """The queries, answers and estimated optima of one run."""
 
     questions: Float[np.ndarray, "t m d"]
-    answers: Bool[np.ndarray, "t k"]
+    answers: Int8[np.ndarray, "t k"]
     optima: Float[np.ndarray, "t d"]
 
 
@@ -90,7 +90,8 @@ def _gathered(folder: Folder, whole: Experiment, about: dict[str, Any], partial:
         scores[label] = np.stack([chunk.scores[lane] for chunk, lane in of_arm]).reshape(shape)
         converged[label] = np.stack([chunk.converged[lane] for chunk, lane in of_arm]).reshape(shape)
         for name, (chunk, lane) in zip(experiment.functions, of_arm[:: experiment.replicates], strict=True):
-            firsts[label, name] = Transcript(chunk.questions[lane], chunk.answers[lane], chunk.optima[lane])
+            answers = chunk.answers[lane].astype(np.int8)
+            firsts[label, name] = Transcript(chunk.questions[lane], answers, chunk.optima[lane])
         timed = [each for each in usable if each.ids[0].arm == label and place[each.ids[0]][0] is each]
         runs = sum(len(chunk.ids) for chunk in timed)
         seconds[label] = np.sum([chunk.seconds for chunk in timed], axis=0) / runs
@@ -150,7 +151,7 @@ def _packed(results: Results) -> dict[str, Shaped[np.ndarray, "..."]]:
         "converged": np.stack(list(results.converged.values())),
         "seconds": np.stack(list(results.seconds.values())),
         "questions": _padded([[one.questions for one in row] for row in every], np.nan),
-        "answers": _padded([[one.answers.astype(np.int8) for one in row] for row in every], _NO_ANSWER),
+        "answers": _padded([[one.answers for one in row] for row in every], _NO_ANSWER),
         "optima": _padded([[one.optima for one in row] for row in every], np.nan),
     }
 
@@ -188,7 +189,7 @@ def _read_packed(path: Path, experiment: Experiment, about: dict[str, Any]) -> R
     firsts = {
         (label, name): Transcript(
             held["questions"][i, j][:, : arm.m, : named(name).dim],
-            held["answers"][i, j][:, : arm.pairs].astype(bool),
+            held["answers"][i, j][:, : arm.pairs],
             held["optima"][i, j][:, : named(name).dim],
         )
         for i, (label, arm) in enumerate((label, experiment.arm(label)) for label in labels)

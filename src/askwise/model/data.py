@@ -102,11 +102,11 @@ class Data:
 
     @classmethod
     def duels(cls, X: _Groups, c: Tensor | list[int]) -> "Data":
-        """Duels: ``X`` [n, 2, d] or [lane, n, 2, d]; ``c`` = 1 where the first of the two won."""
+        """Duels: ``X`` [n, 2, d] or [lane, n, 2, d]; ``c`` = 1 where the first won, 0.5 for a tie."""
         points = _checked_points(X, "2, ", dims=(3, 4), in_cube=cls.in_cube)
         if (m := points.shape[-2]) != 2:
             raise Refused("X", "hold two points a duel", m, "Use Data.batches for more than two.")
-        outcomes = _checked_outcomes(c, points, points.shape[:-2])
+        outcomes = _checked_outcomes(c, points, points.shape[:-2], ties=True)
         return cls._pairs(points, 2.0 * outcomes[..., None] - 1.0)
 
     @classmethod
@@ -399,9 +399,15 @@ _NAMES = [field.name for field in fields(Data) if field.name != "points"]
 _OF_LANE = ("margin", "guess", "share")
 
 
-def with_rater_column(points: Float[Tensor, "*b m d"], rater: int) -> Float[Tensor, "*b m e"]:
-    """Points with one more coordinate that says who was asked, so that points of two people differ."""
-    return torch.cat([points, torch.full_like(points[..., :1], rater / _RATERS)], -1)
+def with_rater_column(
+    points: Float[Tensor, "*b m d"], rater: int | Int[Tensor, " q"]
+) -> Float[Tensor, "*b m e"]:
+    """Points with one more coordinate that says who was asked, so that points of two people differ.
+
+    ``rater``: one for all, or one for each query.
+    """
+    column = torch.as_tensor(rater, device=points.device).to(points.dtype) / _RATERS
+    return torch.cat([points, column[..., None, None].expand_as(points[..., :1])], -1)
 
 
 def in_lanes(values: Tensor, given: torch.Size, lanes: torch.Size) -> Tensor:
@@ -445,15 +451,17 @@ def _checked_points(X: object, members: str, dims: tuple[int, int], in_cube: boo
     return points
 
 
-def _checked_outcomes(c: object, points: Tensor, answers: tuple[int, ...]) -> Tensor:
-    """Outcomes as 0.0 or 1.0, one per answer."""
+def _checked_outcomes(c: object, points: Tensor, answers: tuple[int, ...], *, ties: bool = False) -> Tensor:
+    """Outcomes as 0.0 or 1.0, one per answer; with ``ties`` also 0.5."""
     outcomes = _checked_numbers("c", c, torch.float64).to(points.device)
     if outcomes.shape != torch.Size(answers):
         expected = f"have one outcome for each answer, shape {tuple(answers)}"
         raise Refused("c", expected, tuple(outcomes.shape), "Give X and c for the same answers.")
-    if (invalid := (outcomes != 0) & (outcomes != 1)).any():
-        got = f"{outcomes[invalid][0].item():g}"
-        raise Refused("c", "be 0 or 1", got, "Use 1 for a yes or a win of the first point, 0 otherwise.")
+    if (invalid := (outcomes != 0) & (outcomes != 1) & ~(ties & (outcomes == 0.5))).any():
+        expected, got = "be 0, 1 or 0.5" if ties else "be 0 or 1", f"{outcomes[invalid][0].item():g}"
+        advice = "Use 1 for a win of the first point, 0 for a loss, 0.5 for a tie."
+        advice = advice if ties else "Use 1 for a yes or a win of the first point, 0 otherwise."
+        raise Refused("c", expected, got, advice)
     return outcomes
 
 
