@@ -218,7 +218,8 @@ class Lanes:
     def ready(self) -> Tensor:
         """Which studies have a model: yes/no answers must have both outcomes."""
         said = torch.stack(self.answers, 1)
-        return said.any(1) & ~said.all(1) if not self.kind.compares else torch.ones_like(said[:, 0])
+        mixed = said.any(1) & ~said.all(1)
+        return torch.ones_like(mixed) if self.kind.compares else mixed
 
     def _infer(self) -> Belief:
         known = refit_count(self.count)
