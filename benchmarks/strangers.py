@@ -151,7 +151,7 @@ def main() -> None:
         kept |= {f"{prior} {rule}": values for rule, values in regrets(options.work / reduced.name).items()}
         kept |= {"functions": np.array(reduced.functions), "iterations": np.array(reduced.iterations)}
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(options.out, **kept)
+    np.savez_compressed(options.out, **kept)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

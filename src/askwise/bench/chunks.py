@@ -60,6 +60,18 @@ class Chunk:
         arrays = {name: getattr(runs, name).cpu().numpy() for name in (*_BY_LANE, "seconds")}
         return cls(ids, **arrays, hardware=hardware)
 
+    def by_experiment(self) -> "list[Chunk]":
+        """The runs of each experiment, with their share of the time."""
+        names = np.array([run_id.experiment for run_id in self.ids])
+        found = []
+        for name in dict.fromkeys(names.tolist()):
+            lanes = np.flatnonzero(names == name)
+            arrays = {part: getattr(self, part)[lanes] for part in _BY_LANE}
+            seconds = self.seconds * len(lanes) / len(names)
+            ids = tuple(self.ids[lane] for lane in lanes)
+            found.append(Chunk(ids, **arrays, seconds=seconds, hardware=self.hardware))
+        return found
+
     @property
     def total_seconds(self) -> float:
         """Time of all steps."""

@@ -7,7 +7,7 @@ Each step queries, answers and infers in all lanes at once, on a CPU or a GPU, t
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from gpytorch.kernels import Kernel
@@ -81,18 +81,40 @@ def group_of(experiment: Experiment, run_id: RunId) -> tuple[str, int, str | Non
     return run_id.arm, problem.function.dim, None if known is None else known.kernel
 
 
-def run(experiment: Experiment, ids: Sequence[RunId], device: torch.device | str = "cpu") -> Runs:
-    """Compute these runs together; they must belong to one group."""
+def alike(one: Experiment, other: Experiment) -> bool:
+    """Whether runs of the two can be lanes of one step: only what is run and the users' noise differ."""
+    free = {"name", "title", "about", "arms", "functions", "replicates", "user"}
+    same = all(
+        getattr(one, part.name) == getattr(other, part.name) for part in fields(one) if part.name not in free
+    )
+    return same and replace(one.user, noise=1.0) == replace(other.user, noise=1.0)
+
+
+def run(
+    experiment: Experiment,
+    ids: Sequence[RunId],
+    device: torch.device | str = "cpu",
+    others: Sequence[Experiment] = (),
+) -> Runs:
+    """Compute these runs together; they must belong to one group.
+
+    Some may belong to ``others``, which are :func:`alike`.
+    """
     groups = {group_of(experiment, run_id) for run_id in ids}
     if len(groups) != 1:
         expected = "share one arm, kernel family and dimension to be computed together"
         raise Refused("runs", expected, f"{len(groups)} groups", "Compute each group separately.")
-    return _Lanes(experiment, ids, torch.device(device)).run()
+    return _Lanes(experiment, ids, torch.device(device), others).run()
 
 
 class _Lanes:
-    def __init__(self, experiment: Experiment, ids: Sequence[RunId], device: torch.device) -> None:
+    def __init__(
+        self, experiment: Experiment, ids: Sequence[RunId], device: torch.device, others: Sequence[Experiment]
+    ) -> None:
         self.experiment, self.ids, self.device = experiment, ids, device
+        noise = {each.name: each.user.noise for each in (experiment, *others)}
+        clearer = [experiment.user.noise / noise[run_id.experiment] for run_id in ids]
+        self.clearer = torch.tensor(clearer, dtype=torch.float64, device=device)[:, None] if others else None
         self.arm = experiment.arm(ids[0].arm)
         self.rule, self.first = parse(self.arm.rule), parse("random")
         problems = [Problem.of(run_id.function, experiment.scale) for run_id in ids]
@@ -114,6 +136,8 @@ class _Lanes:
                 assert query is not None
                 questions.append(query.points)
             values = self._values(questions[number], number)
+            if self.clearer is not None:
+                values = values * self.clearer
             answers.append(self.experiment.user.answers(values, chance[:, number]))
             query = self._query(questions[: number + 1], answers, query)
             assert query.optimum is not None

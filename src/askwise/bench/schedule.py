@@ -19,6 +19,7 @@ class Task:
     ids: tuple[RunId, ...]
     device: str
     imports: tuple[str, ...] = ()  # modules that define rules and functions of the experiment
+    others: tuple[Experiment, ...] = ()  # to which some of the runs belong
 
 
 def run_ids(experiment: Experiment) -> list[RunId]:
@@ -31,22 +32,28 @@ def run_ids(experiment: Experiment) -> list[RunId]:
 
 
 def tasks_of(
-    experiment: Experiment, done: Collection[RunId], device: str, lanes: int, imports: tuple[str, ...] = ()
+    experiment: Experiment,
+    done: Collection[RunId],
+    device: str,
+    lanes: int,
+    imports: tuple[str, ...] = (),
+    others: tuple[Experiment, ...] = (),
 ) -> list[Task]:
-    """The remaining runs, in chunks of at most ``lanes``.
+    """The remaining runs of an experiment and of ``others`` like it, in chunks of at most ``lanes``.
 
     Chunks of one group have nearly equal sizes, and the chunks left by a killed campaign are cut as before:
     the result of a lane depends, to rounding, on the other lanes in its chunk.
     """
     groups: dict[tuple[object, ...], list[RunId]] = defaultdict(list)
-    for run_id in run_ids(experiment):
-        groups[group_of(experiment, run_id)].append(run_id)
+    for each in (experiment, *others):
+        for run_id in run_ids(each):
+            groups[group_of(each, run_id)].append(run_id)
     tasks = []
     for ids in groups.values():
         size = math.ceil(len(ids) / math.ceil(len(ids) / lanes))
         left = tuple(run_id for run_id in ids if run_id not in done)
         parts = [left[begin : begin + size] for begin in range(0, len(left), size)]
-        tasks += [Task(experiment, part, device, imports) for part in parts]
+        tasks += [Task(experiment, part, device, imports, others) for part in parts]
     return tasks
 
 

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from askwise.model.belief import Belief
@@ -23,6 +23,7 @@ from askwise.model.undecided import Undecided
 _MIN_DAMPING = 0.02
 _MEMORY = 5  # iterates that Anderson acceleration looks back to
 _MAX_FAILURES = 3  # of the acceleration in a lane, before it is switched off
+_STILL_RUNNING = {"cpu": 1.0, "cuda": 0.5}  # share of lanes, from which those that have converged are dropped
 
 
 def ep(
@@ -59,6 +60,7 @@ def _fixed_point(
     each, active = tau.new_zeros(len(tau)), torch.arange(len(tau), device=tau.device)
     cavities = torch.zeros_like(tau), torch.zeros_like(tau)
     kept: list[Tensor] = [tau, nu, *cavities, each + math.inf, each, torch.zeros_like(active)]
+    still = _STILL_RUNNING[tau.device.type]
     for sweep in range(1, max_sweeps + 1):
         tau, nu = iteration.sites.unbind(-2)
         mean, var, lower = posterior.marginals(tau, nu)
@@ -71,19 +73,22 @@ def _fixed_point(
             )
         scale = site_scale(var, None if likelihood.plain else tau)
         change = scaled_change(residual, scale)
-        ready = (change <= tolerance) | (sweep == max_sweeps)
-        if ready.any():
-            at = active[ready]
+        now = change.cpu().numpy()
+        new = iteration.ends((now <= tolerance) | (sweep == max_sweeps))
+        if len(new):
+            at = active[new]
             for whole, part in zip(kept[:5], (tau, nu, *cavity, change), strict=True):
-                whole[at] = part[ready]
-            kept[5][at], kept[6][at] = logdet(lower[ready]), sweep
-            if ready.all():
+                whole[at] = part[new]
+            kept[5][at], kept[6][at] = logdet(lower[new]), sweep
+            go = iteration.running
+            if not len(go):
                 break
-            go = ~ready
-            active, posterior, likelihood = active[go], posterior.select(go), likelihood.select(go)
-            undecided = [groups.select(go) for groups in undecided]
-            iteration, residual, scale, change = iteration.select(go), residual[go], scale[go], change[go]
-        iteration.step(residual, scale, change)
+            if len(go) <= still * len(now):
+                active, posterior, likelihood = active[go], posterior.select(go), likelihood.select(go)
+                undecided = [groups.select(go) for groups in undecided]
+                iteration, residual, scale = iteration.select(go), residual[go], scale[go]
+                now = now[go.cpu().numpy()]
+        iteration.step(residual, scale, now)
     tau, nu, *_, change, log_determinant, sweeps = kept
     evidence = _log_evidence(problem.data, *cavities, tau, nu) - log_determinant / 2
     return tau, nu, evidence, change <= tolerance, sweeps, change, *cavities
@@ -105,7 +110,18 @@ class _AndersonAcceleration:
         self.count = 0
         # per-lane scalars are numpy arrays, whose calls cost a fifth of torch's when small
         self.failures, self.damping = np.zeros(lanes), np.ones(lanes)
-        self.last_change = np.full(lanes, np.inf)
+        self.last_change, self.ended = np.full(lanes, np.inf), np.zeros(lanes, bool)
+
+    def ends(self, ready: np.ndarray) -> Int[Tensor, " some"]:
+        """End the lanes that are ready, whose sites then stay; those that had not ended before."""
+        new = ready & ~self.ended
+        self.ended |= ready
+        return torch.from_numpy(new.nonzero()[0]).to(self.sites.device)
+
+    @property
+    def running(self) -> Int[Tensor, " some"]:
+        """Lanes that have not ended."""
+        return torch.from_numpy((~self.ended).nonzero()[0]).to(self.sites.device)
 
     def select(self, lanes: Tensor) -> "_AndersonAcceleration":
         chosen, host = copy.copy(self), lanes.cpu().numpy()
@@ -114,8 +130,8 @@ class _AndersonAcceleration:
                 setattr(chosen, name, value[lanes if isinstance(value, Tensor) else host])
         return chosen
 
-    def step(self, residual: Tensor, scale: Tensor, change: Tensor) -> None:
-        now = change.cpu().numpy()
+    def step(self, residual: Tensor, scale: Tensor, now: np.ndarray) -> None:
+        """The next sites, from the residual of these, whose scaled norm is ``now``."""
         accelerated = self.failures < _MAX_FAILURES
         worse = now > np.where(accelerated, 2.0, 1.0) * self.last_change
         self.failures = self.failures + worse
@@ -131,6 +147,9 @@ class _AndersonAcceleration:
             mixed = proposal - self._correction((residual * scale).flatten(1)).reshape(residual.shape)
             valid = (mixed[:, :1] >= 0).all(-1, keepdim=True)  # precisions must not be negative
             proposal = torch.where(valid, mixed, proposal)
+        if self.ended.any():
+            ended = torch.from_numpy(self.ended).to(residual.device)
+            proposal = torch.where(ended[:, None, None], self.sites, proposal)
         self.last_sites, self.last_residual, self.last_change = self.sites, residual, now
         self.sites = proposal
 

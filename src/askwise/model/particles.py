@@ -37,7 +37,7 @@ _DIFFERENCE = 1e-3
 _LEAST_CURVATURE = 0.5  # of the prior's; where evidence is not concave, the approximation is not wider
 _FARTHEST = 1.0  # of the approximation's middle from the fitted kernel, in deviations of the prior
 _BOUND = 8.0  # deviations of the prior beyond which nothing is looked for
-_CHUNK_ENTRIES = {"cpu": 2**19, "cuda": 2**28}  # matrix entries of the lanes that run together
+_CHUNK_ENTRIES = {"cpu": 2**19, "cuda": 2**27}  # matrix entries of the lanes that run together
 
 
 def averaged(

@@ -19,7 +19,7 @@ from askwise.numerics import Generators, mixed_logit, of_lanes, rand, randn, sob
 from askwise.search.ascent import VALUE_TOLERANCE, Scored, finite_scores, local_maxima, score_scale
 from askwise.space import LISTED, Domain, Pool
 
-_CHUNK_POINTS = {"cpu": 2**12, "cuda": 2**16}  # points that fit the CPU cache or GPU memory
+_CHUNK_POINTS = {"cpu": 2**12, "cuda": 2**18}  # points that fit the CPU cache or GPU memory
 _OF_KERNELS = {"cpu": 8, "cuda": 1}  # times as small are the chunks of several kernels; 10 ms instead of 17
 _DISTANCE_ROWS = 2**10  # of a distance matrix computed at once
 _WARM_POINTS, _PERTURBATION = 32, 0.05  # the best queried points, and perturbations of them
