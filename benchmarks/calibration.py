@@ -1,6 +1,6 @@
 """What a study tells its user against what is true, over many simulated studies: ``make bench-calibration``.
 
-    python benchmarks/calibration.py run [--workers N] [--device cuda] [--functions a,b] [--replicates N]
+    python benchmarks/calibration.py run [--workers N] [--kernel averaged] [--functions a,b] [--replicates N]
     python benchmarks/calibration.py page      # tables and figure of docs/calibration.md from the results
 
 Studies of duels and of yes/no questions about the paper's functions, scaled to standard deviations of 1, 3
@@ -35,7 +35,7 @@ from askwise.bench.problems import Problem
 from askwise.bench.published import PAPER
 from askwise.bench.user import User
 from askwise.loop import ask
-from askwise.model import Belief, Data, Observer, fit, infer, lanes_by, refit_count
+from askwise.model import Belief, Data, Kernels, Observer, averaged, fit, infer, lanes_by, refit_count
 from askwise.numerics import generator, one_thread, sobol
 from askwise.search import Search
 from askwise.study import Answer, Model, Plan, Situation, expectations, next_question
@@ -47,6 +47,7 @@ RESULTS = ROOT / "results" / "calibration" / "rows.npz"
 KINDS, LEVELS = ("duel", "binary"), (1, 3, 10)
 CHECKPOINTS = (10, 20, 30, 40, 60, 80)
 REPLICATES = 10
+KERNEL = "matern52"
 CANDIDATES = 8  # settings at random, of which the truly best one is the reference
 SETTINGS = 2**14  # of which the share that is truly better is counted
 LANES = {"cpu": 16, "cuda": 340}  # studies computed together
@@ -99,10 +100,10 @@ class Case:
         """Number of parameters."""
         return FUNCTIONS[self.function].dim
 
-    def plan(self) -> Plan:
-        """The study."""
+    def plan(self, kernel: str) -> Plan:
+        """The study, with this kernel."""
         space = aw.Space(**{f"x{k}": aw.Real(0, 1) for k in range(self.dimension)})
-        return Plan.checked(space, self.feedback, seed=self.seed)
+        return Plan.checked(space, self.feedback, seed=self.seed, kernel=kernel)
 
 
 @dataclass(frozen=True)
@@ -111,15 +112,16 @@ class Task:
 
     cases: tuple[Case, ...]
     device: str
+    kernel: str
 
 
 class Lanes:
     """Studies of one kind and dimension in lockstep."""
 
-    def __init__(self, cases: Sequence[Case], device: str = "cpu") -> None:
+    def __init__(self, cases: Sequence[Case], device: str = "cpu", kernel: str = KERNEL) -> None:
         """Nothing has been asked yet."""
         self.cases, self.device = cases, torch.device(device)
-        self.plans = [case.plan() for case in cases]
+        self.plans = [case.plan(kernel) for case in cases]
         self.kind, self.m, self.d = self.plans[0].kind, self.plans[0].size, cases[0].dimension
         self.initial, self.rule = self.plans[0].initial, self.plans[0].rule
         self.questions: list[Tensor] = []
@@ -233,8 +235,12 @@ class Lanes:
         """Kernel and lapses, as `Model` learns them where there are no ties."""
         observer, learn = expected_people(self.plans[0].people, data)
         fitted = fit(data, self.plans[0].expected_kernel(), observer=observer, learn=learn)
-        self.prior: Kernel = fitted.kernel
+        self.prior: Kernel | Kernels = fitted.kernel
         self.people: Observer | None = fitted.observer
+        if self.plans[0].averages:
+            count = refit_count(self.count)
+            sources = [generator("askwise study", plan.seed, "kernels", count) for plan in self.plans]
+            self.prior = averaged(applied(self.people, data), fitted.kernel, sources)
 
     def _data(self, count: int) -> Data:
         asked, said = torch.stack(self.questions[:count], 1), torch.stack(self.answers[:count], 1)
@@ -305,7 +311,7 @@ class Lanes:
 @one_thread()
 def computed(task: Task) -> Rows:
     """What the studies of a task say at each checkpoint."""
-    lanes, rows = Lanes(task.cases, task.device), []
+    lanes, rows = Lanes(task.cases, task.device, task.kernel), []
     with torch.no_grad():
         while lanes.count < max(CHECKPOINTS):
             lanes.step()
@@ -323,15 +329,17 @@ def cases(functions: Sequence[str], replicates: int) -> list[Case]:
     return [Case(*each) for each in grid]
 
 
-def tasks(wanted: Sequence[Case], device: str, lanes: int) -> Iterator[Task]:
+def tasks(wanted: Sequence[Case], device: str, lanes: int, kernel: str) -> Iterator[Task]:
     """Chunks of studies of one kind and dimension, the slowest first."""
     groups = lanes_by((case.dimension, case.feedback) for case in wanted)
     for _, members in sorted(groups.items(), reverse=True):
         for some in members.split(lanes):
-            yield Task(tuple(wanted[lane] for lane in some.tolist()), device)
+            yield Task(tuple(wanted[lane] for lane in some.tolist()), device, kernel)
 
 
-def run(wanted: Sequence[Case], out: Path, executor: Executor, device: str, lanes: int) -> Rows:
+def run(
+    wanted: Sequence[Case], out: Path, executor: Executor, device: str, lanes: int, kernel: str = KERNEL
+) -> Rows:
     """Rows of all studies; those that were computed before are read."""
     folder, begun = out.with_suffix(".chunks"), time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
@@ -340,7 +348,7 @@ def run(wanted: Sequence[Case], out: Path, executor: Executor, device: str, lane
     rows = [one["rows"] for one in kept]
     done = {Case(*each) for one in kept for each in zip(*(one[name].tolist() for name in NAMES), strict=True)}
     left = [case for case in wanted if case not in done]
-    for task, found in executor.results(computed, tasks(left, device, lanes)):
+    for task, found in executor.results(computed, tasks(left, device, lanes, kernel)):
         write(folder / f"{name_of(task.cases)}.npz", task.cases, found)
         rows.append(found)
         done.update(task.cases)
@@ -376,8 +384,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--lanes", type=int, help="studies computed together")
+    parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--functions", default=",".join(PAPER))
     parser.add_argument("--replicates", type=int, default=REPLICATES)
+    parser.add_argument("--kernel", default=KERNEL, help="of the studies")
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
     if given.what == "page":
@@ -386,9 +396,13 @@ def main() -> None:
         calibration_page.write(given.out)
         return
     executor = Processes(given.workers) if given.workers > 1 else ThisProcess()
-    wanted = cases(given.functions.split(","), given.replicates)
+    wanted = [
+        case
+        for case in cases(given.functions.split(","), given.replicates)
+        if case.feedback in given.kinds.split(",")
+    ]
     lanes = given.lanes or LANES[given.device.partition(":")[0]]
-    rows = run(wanted, given.out, executor, given.device, lanes)
+    rows = run(wanted, given.out, executor, given.device, lanes, given.kernel)
     print(f"{len(rows)} rows of {len(wanted)} studies in {given.out}")
 
 
