@@ -33,11 +33,13 @@ def retold(lanes, lane: int) -> Study:
     return study
 
 
-@pytest.mark.parametrize("feedback", ["duel", "binary"])
-def test_studies_in_lanes_are_asked_and_told_what_a_study_is(calibration, feedback):
+@pytest.mark.parametrize(
+    ("feedback", "kernel"), [("duel", "matern52"), ("duel", "averaged"), ("binary", "matern52")]
+)
+def test_studies_in_lanes_are_asked_and_told_what_a_study_is(calibration, feedback, kernel):
     names = [("forrester", 3, 0), ("gramacy_lee", 10, 1), ("gramacy_lee", 1, 0)]
     cases = [calibration.Case(feedback, *name) for name in names]
-    lanes = calibration.Lanes(cases)
+    lanes = calibration.Lanes(cases, kernel=kernel)
     while lanes.count < COUNT:
         lanes.step()
     with torch.no_grad():

@@ -241,20 +241,21 @@ def test_a_directory_without_a_campaign_is_refused(tmp_path, text, message):
 # packed
 
 
-def test_packed_results_are_read_back_with_scores_rounded_to_float32(tmp_path):
+def test_packed_results_are_read_back_with_what_may_be_rounded_rounded(tmp_path):
     there = kept(MIXED, tmp_path / "there")
     results, packed = load(there), load(pack(there, tmp_path / "packed"))
     assert packed.experiment == results.experiment
     assert packed.about == results.about
     for label, scores in results.scores.items():
         assert packed.scores[label].dtype == np.float64
-        np.testing.assert_allclose(packed.scores[label], scores, rtol=1e-7)
+        np.testing.assert_allclose(packed.scores[label], scores, rtol=8e-6)
         np.testing.assert_array_equal(packed.converged[label], results.converged[label])
         np.testing.assert_array_equal(packed.seconds[label], results.seconds[label])
     assert packed.firsts.keys() == results.firsts.keys()
     for key, first in results.firsts.items():
         for name, array in vars(first).items():
-            np.testing.assert_array_equal(getattr(packed.firsts[key], name), array, err_msg=f"{key} {name}")
+            found = getattr(packed.firsts[key], name)
+            np.testing.assert_allclose(found, array, atol=1e-7, err_msg=f"{key} {name}")
             assert getattr(packed.firsts[key], name).dtype == array.dtype
 
 
@@ -298,7 +299,7 @@ def test_more_rules_are_packed_beside_those_that_are_there(tmp_path):
         packed = load(pack(kept(replace(MIXED, arms=arms), tmp_path / name), tmp_path / "packed"))
     assert {*packed.scores} == {*whole.scores} == {arm.label for arm in packed.experiment.arms}
     for label, scores in whole.scores.items():
-        np.testing.assert_allclose(packed.scores[label], scores, rtol=1e-7)
+        np.testing.assert_allclose(packed.scores[label], scores, rtol=8e-6)
         np.testing.assert_array_equal(packed.converged[label], whole.converged[label])
     assert packed.firsts.keys() == whole.firsts.keys()
 

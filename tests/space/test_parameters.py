@@ -237,7 +237,9 @@ def test_constraints_hold_for_values_with_steps():
 def test_the_model_knows_the_order_of_an_ordinal():
     """After duels that prefer more, the untried middle lies between; a choice says nothing of it."""
     values = [1, 2, 3, 4, 5]
-    ordered, unordered = (aw.Study(Space(v=kind(values)), "duel") for kind in (Ordinal, Choice))
+    ordered, unordered = (
+        aw.Study(Space(v=kind(values)), "duel", kernel="matern52") for kind in (Ordinal, Choice)
+    )
     for study in (ordered, unordered):
         for _ in range(6):
             study.record([{"v": 1}, {"v": 5}], 1)

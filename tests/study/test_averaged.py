@@ -101,7 +101,7 @@ def test_every_kind_of_study_can_average(feedback, settings):
 
 
 def test_a_study_may_change_to_averaging():
-    study = answer(aw.Study(SPACE, lapses=0.0), 6)
+    study = answer(aw.Study(SPACE, lapses=0.0, kernel="matern52"), 6)
     study.change(kernel="averaged")
     assert "kernel: matern52, learned becomes averaged" in study.changes()[0].words
     answer(study, 1)

@@ -132,7 +132,7 @@ def test_what_the_template_comments_out_is_valid_too():
     assert (config.rule, config.seed, config.kernel, config.initial, config.expires) == (
         "muc",
         0,
-        "matern52",
+        "averaged",
         10,
         3600,
     )

@@ -49,3 +49,36 @@ def test_a_change_to_the_rule_that_was_recorded_before_means_its_former_default(
     plan = Plan.checked(SPACE)
     assert plan.changed_by({"rule": "eiig"}).rule.k == 0.5
     assert plan.changed(rule="eiig").rule.k == 0.1
+
+
+# duels averaged over no kernels before
+
+
+def begun_before(place: str, kernel: str = "matern52") -> None:
+    """A study of duels as it was begun when one kernel was the default."""
+    settings = Plan.checked(SPACE, kernel=kernel).to_dict()
+    open_record(place, "old", settings).close()
+
+
+def test_duels_average_over_kernels_in_a_new_study(tmp_path):
+    place = str(tmp_path / "study.db")
+    with aw.Study(SPACE, storage=place, name="new") as study:
+        assert study.plan.to_dict()["kernel"] == "averaged"
+    with aw.Study(SPACE, "binary", storage=place, name="others") as study:
+        assert study.plan.to_dict()["kernel"] == "matern52"
+
+
+@pytest.mark.parametrize("kernel", ["matern52", "se"])
+def test_a_study_goes_on_with_the_kernel_that_it_was_begun_with(tmp_path, kernel):
+    place = str(tmp_path / "study.db")
+    begun_before(place, kernel)
+    with aw.Study(SPACE, storage=place, name="old") as study:
+        assert study.plan.kernel == kernel
+        assert not study.plan.averages
+
+
+def test_a_kernel_that_somebody_asks_for_must_be_that_of_the_study(tmp_path):
+    place = str(tmp_path / "study.db")
+    begun_before(place)
+    with pytest.raises(aw.Refused, match="kernel must be as study 'old' was created with, 'matern52'; got"):
+        aw.Study(SPACE, kernel="averaged", storage=place, name="old")

@@ -18,7 +18,7 @@ def worth(option: dict[str, object]) -> float:
 @pytest.fixture(scope="module")
 def study() -> aw.Study:
     space = aw.Space({"x": aw.Real(0, 10), "mode": aw.Choice(["a", "b"])})
-    study, source = aw.Study(space, seed=1, name="demo"), torch.Generator().manual_seed(0)
+    study, source = aw.Study(space, seed=1, name="demo", kernel="matern52"), torch.Generator().manual_seed(0)
     for _ in range(16):
         question = study.ask()
         first, second = map(worth, question.options)

@@ -203,13 +203,17 @@ def played_at_random(study: Study, rounds: int) -> list[Question]:
 
 
 @pytest.mark.parametrize(
-    ("feedback", "rule", "size", "initial"),
-    [("binary", "ucb_phi", 1, 3), ("duel", "muc", 2, 10), ("batch", "muc_joint", 3, 2)],
+    ("feedback", "rule", "size", "initial", "kernel"),
+    [
+        ("binary", "ucb_phi", 1, 3, "matern52"),
+        ("duel", "muc", 2, 10, "averaged"),
+        ("batch", "muc_joint", 3, 2, "matern52"),
+    ],
 )
-def test_a_study_has_sensible_defaults(feedback, rule, size, initial):
+def test_a_study_has_sensible_defaults(feedback, rule, size, initial, kernel):
     study = Study(line(), feedback)
     assert str(study.rule) == rule
-    assert (study.size, study.plan.initial, study.seed, study.plan.kernel) == (size, initial, 0, "matern52")
+    assert (study.size, study.plan.initial, study.seed, study.plan.kernel) == (size, initial, 0, kernel)
     assert Study(line()).feedback == "duel"
 
 

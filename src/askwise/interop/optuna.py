@@ -341,7 +341,9 @@ def _model(space: Space, settings: tuple[Any, ...]) -> Model:
 
 
 def _plan(space: Space, settings: tuple[Any, ...]) -> Plan:
-    return Plan.checked(space, *settings, lapses=0.0)  # what Optuna optimises is rarely a person
+    *begun, kernel, initial = settings
+    # what Optuna optimises is rarely a person
+    return Plan.checked(space, *begun, kernel=kernel, initial=initial, lapses=0.0)
 
 
 def _preferential(study: Study) -> "PreferentialStudy":

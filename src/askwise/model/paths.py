@@ -188,12 +188,18 @@ def draw_at(
 
     Points [q, d] are the same for all lanes; a lane gets the values that it would get alone.
     """
-    if isinstance(belief, Mixture) and not belief.data.lanes:
+    lanes = belief.data.lanes
+    if isinstance(belief, Mixture) and not lanes:
         return _of_mixture_at(x, belief, count, generators)
+    if isinstance(belief, Mixture) and len(lanes) == 1 and not isinstance(generators, torch.Generator):
+        own = x.expand(*lanes, *x.shape[-2:])
+        each = zip(own, generators, strict=True)
+        values = [_of_mixture_at(at, belief.select(k), count, source) for k, (at, source) in enumerate(each)]
+        return torch.stack(values, 1)
     if isinstance(belief.prior, Stationary):
         return _of_lanes_at(x, belief, count, generators)
     mean, cov = belief.joint(x)
-    normals = randn(generators, belief.data.lanes, x.shape[-2], count, like=mean)
+    normals = randn(generators, lanes, x.shape[-2], count, like=mean)
     return mean + (root(cov) @ normals).movedim(-1, 0)
 
 

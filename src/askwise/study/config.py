@@ -32,7 +32,7 @@ class Config:
     rule: str | None = None
     seed: int = 0
     size: int | None = None
-    kernel: str = "matern52"
+    kernel: str | None = None
     initial: int | None = None
     expires: float | int | None = None
     repeats: float | int = 0.0
@@ -216,9 +216,9 @@ storage = "sqlite:///study.db"
 # Equal seeds and equal answers give equal questions.
 # seed = 0
 
-# How smoothly the answers depend on the parameters: "se" is smoother, "matern32" rougher, "averaged" averages
-# over kernels, as what is learned of them is uncertain.
-# kernel = "matern52"
+# How smoothly the answers depend on the parameters is learned.  "averaged" averages over kernels, as what is
+# learned of them is uncertain; "matern52" takes the likeliest one, "se" is smoother, "matern32" rougher.
+# kernel = "{kind.kernel}"
 
 # Seconds after which a question without an answer may be asked again.
 # expires = 3600

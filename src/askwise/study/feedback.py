@@ -27,6 +27,8 @@ Chances = list[tuple[Tensor, Answer]]
 """Answers that may come, each with its probability in each lane."""
 _KEYWORDS = ("ranking", "pairs", "worst")  # of answers that mean nothing without
 _MOST_AHEAD = 6  # answers to a batch for which the next query is computed ahead
+AVERAGED = "averaged"
+"""The kernel of a study that averages over many, of the default family."""
 _TRIALS = 4096  # draws of utilities, by which the chances to win are counted
 
 
@@ -40,6 +42,8 @@ class Feedback:
     """The default rule."""
     level_rule: ClassVar[str] = ""
     """The default rule of a study with a level; none where settings are compared."""
+    kernel: ClassVar[str] = "matern52"
+    """The default kernel of a new study."""
     size: ClassVar[int]
     """Settings that one question is about, by default."""
     sizes: ClassVar[range]
@@ -223,7 +227,7 @@ class Duel(Feedback):
     users off a lower hill: regret 0.2 to 0.5 instead of 0.7 on the two hills of the demo, 40 users each.
     """
 
-    asks, sizes = Asks.DUEL, range(2, 3)
+    asks, sizes, kernel = Asks.DUEL, range(2, 3), AVERAGED
     question, rule, size, initial = "Which is better?", "muc", 2, 10
     either = (Preference(0), Preference(1))
     takes: ClassVar = {"answer": Preference.given}

@@ -10,6 +10,7 @@ from askwise import plugins
 from askwise.errors import NotFound, Refused, WrongType
 from askwise.rules import checked_level
 from askwise.space import Items, Space
+from askwise.study.feedback import AVERAGED as AVERAGED
 from askwise.study.feedback import Feedback, feedback_of
 from askwise.study.people import NAMES, SHARED, People
 
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
 else:  # only rules and kernels need torch, which takes seconds to import
     Data = Kernel = Rule = Any
 
-_KERNEL = "matern52"
-AVERAGED = "averaged"
-"""The kernel of a study that averages over many, of the default family."""
+_KERNEL = "matern52"  # of studies that do not say
 _BUILT_IN = ("se", "matern32", "matern52", AVERAGED)  # need not be looked up, nor torch be imported
 _MOST_REPEATS = 0.5  # a repeated question must have been asked before
 _NEW: dict[str, object] = {"lapses": "learned", "threshold": "best"}  # what new studies assume of people
@@ -70,6 +69,8 @@ class Plan:
         """A plan of a new study with the settings of :meth:`read`, whose space has ``enough`` settings."""
         new = {name: value for name, value in _NEW.items() if named.get(name) is None}
         plan = replace(cls.read(*settings, **(named | new)), implied=frozenset(new))
+        if named.get("kernel") is None:
+            plan = replace(plan, kernel=plan.kind.kernel, implied=plan.implied | {"kernel"})
         if enough:
             plan.check_enough_anywhere()
         return plan
@@ -82,7 +83,8 @@ class Plan:
         rule: object = None,
         size: object = None,
         seed: object = 0,
-        kernel: object = _KERNEL,
+        *,
+        kernel: object = None,
         initial: object = None,
         expires: object = None,
         repeats: object = 0.0,
@@ -98,7 +100,7 @@ class Plan:
             _checked_rule(rule, kind, rate),
             kind.check_size(size),
             _whole("seed", seed, lowest=None),
-            _checked_kernel(kernel, where.d),
+            _KERNEL if kernel is None else _checked_kernel(kernel, where.d),
             _whole("initial", kind.initial if initial is None else initial, lowest=0),
             _checked_seconds(expires),
             _checked_share(repeats),

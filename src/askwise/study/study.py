@@ -50,8 +50,9 @@ class Study:
     ``feedback``: ``"binary"`` (did it work?), ``"duel"`` (which of two?) or ``"batch"`` (compare ``size``).
     ``storage``: None for memory, the path of a SQLite file, or a URL (``sqlite:///..``, ``postgresql://..``);
     a study of this ``name`` that exists there goes on where it was.
-    ``kernel``: fixed, the name of one whose parameters are learned from the answers, or ``"averaged"``: over
-    eight of the default family, drawn from the posterior of their parameters.
+    ``kernel``: fixed; the name of one whose parameters are learned from the answers (``"matern52"``, the
+    default for yes/no and batches); or ``"averaged"``, the default for duels: over eight of that family,
+    drawn from the posterior of their parameters.
     ``initial``: number of space-filling questions before the first model; yes/no studies ask more of them
     until there are a yes and a no.  ``expires``: seconds after which a pending question may be asked again.
     ``repeats``: share of questions that are earlier ones asked again, to see whether the answers agree.
@@ -85,7 +86,7 @@ class Study:
         name: str = "study",
         seed: int = 0,
         size: int | None = None,
-        kernel: Kernel | str = "matern52",
+        kernel: Kernel | str | None = None,
         initial: int | None = None,
         expires: float | int | None = None,
         repeats: float = 0.0,
@@ -99,6 +100,10 @@ class Study:
     ) -> None:
         """Start, or go on with what is stored."""
         more: dict[str, Any] = {
+            "kernel": kernel,
+            "initial": initial,
+            "expires": expires,
+            "repeats": repeats,
             "level": level,
             "participants": participants,
             "aim": aim,
@@ -106,7 +111,7 @@ class Study:
             "guess": guess,
             "noise": noise,
         }
-        plan = Plan.checked(space, feedback, rule, size, seed, kernel, initial, expires, repeats, **more)
+        plan = Plan.checked(space, feedback, rule, size, seed, **more)
         self._begin(plan, storage, name, prefetch)
 
     @classmethod
