@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: serve screenshots site dist installs paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-answers bench-minutes bench-learned bench-level bench-preferential bench-checks bench-calibration bench-crowd bench-raters bench-items bench-web bench-candidates bench-gpu clean
+.PHONY: serve screenshots site dist installs paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-answers bench-minutes bench-learned bench-level bench-preferential bench-peers bench-noise bench-strangers bench-checks bench-calibration bench-crowd bench-raters bench-items bench-web bench-candidates bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -79,6 +79,15 @@ bench-level: $(READY)  ## level sets: share of the space on the wrong side, by r
 
 bench-preferential: $(READY)  ## duels, compared with Optuna-dashboard's sampler: time per query, and regret
 	$(RUN) benchmarks/preferential.py
+
+bench-peers: $(READY)  ## whole searches, beside BoTorch's EUBO and Optuna-dashboard: an hour of one core
+	$(RUN) benchmarks/peers.py
+
+bench-noise: $(READY)  ## averaged and learned kernels, and every rule, at three levels of noise; from the committed results
+	$(RUN) benchmarks/noise.py
+
+bench-strangers: $(READY)  ## duels about ten functions of no list: hours on a few cores, minutes on a large GPU
+	$(RUN) benchmarks/strangers.py --workers $$(nproc)
 
 bench-checks: $(READY)  ## checks of the answers: good people flagged, careless ones found
 	$(RUN) benchmarks/checks.py

@@ -102,7 +102,7 @@ def judged(case: Case) -> dict[str, Any]:
         return json.loads(case.file.read_text())
     torch.set_num_threads(1)
     space = aw.Space(**{f"x{k}": aw.Real(0, 1) for k in range(case.parameters)})
-    plan = Plan.checked(space, case.feedback, seed=case.seed, repeats=case.repeats)
+    plan = Plan.checked(space, case.feedback, seed=case.seed, repeats=case.repeats, kernel="matern52")
     study, answer, looks = Study.of(plan), answering(case, plan), {}
     for count in range(1, ANSWERS[case.feedback] + 1):
         question = study.ask()

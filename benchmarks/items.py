@@ -108,7 +108,7 @@ def regret(name: str, duels: int, job: tuple[int, bool]) -> float:
         def item(setting: dict[str, Any]) -> int:
             return int(((x - list(setting.values())) ** 2).sum(1).argmin())
 
-    study, chance = aw.Study(space, seed=seed, lapses=0), np.random.default_rng(seed)
+    study, chance = aw.Study(space, seed=seed, lapses=0, kernel="matern52"), np.random.default_rng(seed)
     for _ in range(duels):
         question = study.ask()
         one, other = (worth[item(option)] for option in question.options)

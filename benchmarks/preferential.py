@@ -45,7 +45,7 @@ SAMPLERS: dict[str, Callable[[int], BaseSampler]] = {
     "askwise, `PreferentialSampler()`": lambda seed: PreferentialSampler(seed=seed),
     'askwise, `PreferentialSampler("dueling_ucb")`': lambda seed: PreferentialSampler("dueling_ucb", seed),
 }
-OURS = 'askwise, `Study(space, feedback="duel")`'
+OURS = 'askwise, `Study(kernel="matern52")`'
 
 Params = dict[str, Any]
 
@@ -81,7 +81,7 @@ class OwnStudy:
 
     def __init__(self, seed: int) -> None:
         """Start without answers."""
-        self.study = aw.Study(SPACE, feedback="duel", seed=seed)
+        self.study = aw.Study(SPACE, feedback="duel", kernel="matern52", seed=seed)
 
     def fill(self, count: int, user: torch.Generator) -> None:
         """Add answers about random pairs."""

@@ -2,6 +2,7 @@
 
     python benchmarks/strangers.py --device cuda --workers 14    # runs them, then writes the page
     python benchmarks/strangers.py --page                        # only docs/bench-strangers.md
+    python benchmarks/strangers.py --kernels learned             # with learned kernels only
 
 No rule, prior or setting was chosen by these functions (random_functions.py).  Their standard deviation is
 three noises.
@@ -34,9 +35,10 @@ HEAD = """# Functions of no list
 `python benchmarks/strangers.py`: duels about ten random functions
 ([definition](../benchmarks/random_functions.py)): draws of Matern processes, smooth to rough, in two (4
 functions), four (3) and eight (3) dimensions. Nothing in askwise was chosen by them. Their standard deviation
-is three noises; {replicates} runs of {iterations} duels for each rule and function. Regret: 0 is the best
-point, 1 an average one. *Beats MUC*: how often a run ends above one of `muc` with the same kind of kernel.
-Intervals of 95% are for these functions, in the last column for functions like these.
+is three noises; {replicates} runs of {iterations} duels for each rule and function, on an H200
+(`--kernels {kernels} --device cuda --replicates {replicates}`). Regret: 0 is the best point, 1 an average
+one. *Beats MUC*: how often a run ends above one of `muc` with the same kind of kernel. Intervals of 95% are
+for these functions, in the last column for functions like these.
 """
 
 
@@ -87,7 +89,7 @@ def by_dimension(found: dict[str, Regrets], functions: list[str]) -> list[str]:
     columns = [(prior, d) for prior in found for d in sorted({*dims.tolist()})]
     head = " | ".join(f"{prior}, {d}-D" for prior, d in columns)
     lines = [f"| rule | {head} |", "|" + "---|" * (1 + len(columns))]
-    for rule in found[PRIORS[0]]:
+    for rule in found["learned"]:
         cells = " | ".join(f"{found[prior][rule][dims == d].mean():.3f}" for prior, d in columns)
         lines.append(f"| `{rule}` | {cells} |")
     return lines
@@ -109,17 +111,17 @@ def page() -> str:
     """The whole page, from the committed regrets."""
     with np.load(KEPT) as kept:
         functions = kept["functions"].tolist()
-        found = {
-            prior: {
-                name.partition(" ")[2]: kept[name] for name in kept.files if name.partition(" ")[0] == prior
-            }
-            for prior in PRIORS
-        }
+        found: dict[str, Regrets] = {}
+        for name in kept.files:
+            prior, _, rule = name.partition(" ")
+            if rule:
+                found.setdefault(prior, {})[rule] = kept[name]
         iterations = int(kept["iterations"])
     replicates = next(iter(found["learned"].values())).shape[1]
-    parts = [HEAD.format(replicates=replicates, iterations=iterations)]
-    parts += [f"## Kernels {prior}\n\n" + "\n".join(table(found[prior])) + "\n" for prior in PRIORS]
-    parts.append("## Averaged or learned\n\n" + "\n".join(kernels(found)) + "\n")
+    parts = [HEAD.format(replicates=replicates, iterations=iterations, kernels=" ".join(found))]
+    parts += [f"## Kernels {prior}\n\n" + "\n".join(table(each)) + "\n" for prior, each in found.items()]
+    if len(found) > 1:
+        parts.append("## Averaged or learned\n\n" + "\n".join(kernels(found)) + "\n")
     parts.append("## Mean regret by dimension\n\n" + "\n".join(by_dimension(found, functions)) + "\n")
     return "\n".join(parts)
 
@@ -130,6 +132,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--lanes", type=int)
+    parser.add_argument("--kernels", nargs="+", choices=PRIORS, default=PRIORS)
     parser.add_argument("--rules", nargs="+")
     parser.add_argument("--replicates", type=int)
     parser.add_argument("--iterations", type=int)
@@ -142,7 +145,7 @@ def main() -> None:
         PAGE.write_text(page())
         return
     kept: dict[str, np.ndarray] = {}
-    for prior in PRIORS:
+    for prior in options.kernels:
         rules = None if options.rules is None else tuple(options.rules)
         lengths = {"replicates": options.replicates, "iterations": options.iterations}
         reduced = experiment(prior).reduced(rules=rules, **lengths)

@@ -41,6 +41,7 @@ STUDY = """
 [study]
 name = "speed"
 participants = "separate"
+kernel = "matern52"
 [space.gain]
 type = "real"
 low = 0

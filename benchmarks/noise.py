@@ -1,0 +1,145 @@
+"""What noise changes for duels: averaged and learned kernels, and every rule, from the committed campaigns.
+
+    python benchmarks/noise.py    # writes docs/bench-noise.md from results/
+
+The campaigns are those of `askwise bench run`: pbo-learned and pbo-averaged, each also with a third and a
+tenth of the noise, on the functions of two dimensions, which all of them have.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from askwise.bench.effects import averages, superiority
+from askwise.bench.estimates import Interval
+from askwise.bench.functions import named
+from askwise.bench.problems import Problem
+from askwise.bench.results import load
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "bench-noise.md"
+LEVELS = {1: "", 3: "-3", 10: "-10"}
+GOOD = (
+    *("muc", "dueling_ucb", "bivariate_ei", "eubo", "eiig(k=0.1)", "max_entropy_challenge"),
+    *("dueling_thompson", "duel_thompson"),
+)
+AIM = 0.55
+Regrets = dict[str, np.ndarray]  # of each rule [function, replicate], after the last duel
+
+HEAD = """# Duels at three levels of noise
+
+`python benchmarks/noise.py`, from the campaigns `pbo-learned` and `pbo-averaged`, `-3` and `-10`: all rules
+for duels on the {functions} functions of two parameters, 80 duels, of which the first 5 are random.
+*Deviation*: that of a function, in units of the noise of an answer. At 1 most duels of two settings at random
+are close, at 10 most are certain. Runs of each rule and function: {runs}.
+
+Regret: 0 is the best point, 1 an average one. Intervals are of 95%, for these functions; after a semicolon
+for functions like these. *Above*: how often a run of the one ends above a run of the other.
+
+"""
+KERNELS = """## Averaged or learned kernels
+
+*Learned* is the kernel of highest posterior, *averaged* the mean over eight drawn from the posterior
+([averaged kernels](averaged-kernels.md)). *Eight rules*: all runs of those that are good with either,
+{good}.
+Negative differences: averaging is better.
+
+"""
+RULES = """
+## Rules on averaged kernels
+
+Mean regret at each deviation and over the three. *Least above*: of the probabilities that a run of the rule
+ends above one of another rule, averaged over the deviations, the smallest, and which rule that is.
+
+"""
+
+
+def regrets(name: str) -> Regrets:
+    """Final regrets of an experiment, on its functions of two dimensions."""
+    found = load(ROOT / "results" / name)
+    chosen = [k for k, function in enumerate(found.functions) if named(function).dim == 2]
+    best = np.array([Problem.of(found.functions[k], "standardised").best for k in chosen])[:, None]
+    return {rule: (best - scores[chosen][..., -1]) / best for rule, scores in found.scores.items()}
+
+
+def within(one: Interval, digits: int = 3) -> str:
+    """A mean and its interval."""
+    return f"{one.mean:.{digits}f} ({one.low:.{digits}f} to {one.high:.{digits}f})"
+
+
+def both(fixed: Interval, drawn: Interval, digits: int = 3) -> str:
+    """A mean and both intervals."""
+    return f"{within(fixed, digits)[:-1]}; {drawn.low:.{digits}f} to {drawn.high:.{digits}f})"
+
+
+def together(found: Regrets, rules: tuple[str, ...]) -> np.ndarray:
+    """All runs of these rules on each function."""
+    return np.concatenate([found[rule] for rule in rules], axis=1)
+
+
+def kernels(found: dict[tuple[str, int], Regrets]) -> list[str]:
+    """What averaging changes, for all good rules together and for each rule."""
+    lines = ["| rule | deviation | learned | averaged | difference | above |", "|---|---|---|---|---|---|"]
+    groups = {"eight rules": GOOD} | {f"`{rule}`": (rule,) for rule in found["averaged", 1]}
+    for name, rules in groups.items():
+        for level in LEVELS:
+            pair = {kernel: together(found[kernel, level], rules) for kernel in ("learned", "averaged")}
+            means = averages(pair)
+            change = means.differences.of("averaged", "learned")
+            chance = superiority({k: -v[..., None] for k, v in pair.items()}).of("averaged", "learned")
+            cells = [f"{means.each[kernel].fixed.mean:.3f}" for kernel in pair]
+            cells += [both(change.fixed, change.drawn), both(chance.fixed, chance.drawn, 2)]
+            lines.append(f"| {name} | {level} | {' | '.join(cells)} |")
+    return lines
+
+
+def wins(found: Regrets, names: list[str]) -> np.ndarray:
+    """How often a run of the rule of the row ends above one of that of the column; of itself always."""
+    above = superiority({rule: -values[..., None] for rule, values in found.items()}, 10)
+    each = [[above.of(one, other).fixed.mean for other in names] for one in names]
+    return np.where(np.eye(len(names)) > 0, 1.0, each)
+
+
+def rules(found: dict[int, Regrets]) -> list[str]:
+    """Regrets of every rule, and how far it is ahead of each other one."""
+    names = [*found[1]]
+    each = {level: averages(of).each for level, of in found.items()}
+    above = np.mean([wins(of, names) for of in found.values()], axis=0)
+    lines = [
+        "| rule | " + " | ".join(f"deviation {level}" for level in found) + " | mean | least above, of |",
+        "|" + "---|" * (3 + len(found)),
+    ]
+    total = {rule: np.mean([each[level][rule].fixed.mean for level in found]) for rule in names}
+    for rule in sorted(names, key=lambda rule: total[rule]):
+        row = above[names.index(rule)]
+        cells = [within(each[level][rule].fixed) for level in found] + [f"{total[rule]:.3f}"]
+        cells += [f"{row.min():.0%}, `{names[int(row.argmin())]}`"]
+        lines.append(f"| `{rule}` | {' | '.join(cells)} |")
+    ahead = [f"`{rule}`" for rule in names if above[names.index(rule)].min() >= AIM]
+    first = [min(names, key=lambda rule: each[level][rule].fixed.mean) for level in found]
+    lowest = f"Lowest mean regret at each deviation: {', '.join(f'`{rule}`' for rule in first)}."
+    who = ", ".join(ahead) or "no rule"
+    lines += ["", f"{lowest} A run of {who} ends above one of every", f"other rule {AIM:.0%} of the time."]
+    return lines
+
+
+def main() -> None:
+    """Write the page."""
+    found = {
+        (kernel, level): regrets(f"pbo-{kernel}{suffix}")
+        for kernel in ("learned", "averaged")
+        for level, suffix in LEVELS.items()
+    }
+    runs = ", ".join(
+        f"{kernel} {'/'.join(str(found[kernel, level]['muc'].shape[1]) for level in LEVELS)}"
+        for kernel in ("learned", "averaged")
+    )
+    good = ", ".join(f"`{rule}`" for rule in GOOD)
+    parts = [HEAD.format(functions=len(found["averaged", 1]["muc"]), runs=runs), KERNELS.format(good=good)]
+    parts += ["\n".join(kernels(found)), "\n", RULES]
+    parts.append("\n".join(rules({level: found["averaged", level] for level in LEVELS})) + "\n")
+    PAGE.write_text("".join(parts))
+
+
+if __name__ == "__main__":
+    main()
