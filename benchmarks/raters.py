@@ -251,7 +251,7 @@ def many_observers(case: Case) -> dict[str, Any]:
     noises = [math.exp(0.5 * z) for z in normals(PEOPLE, "observers' noise", *astuple(case))]
     crowd = crowd_of(f"{share}", PEOPLE, case.d, case.seed)
     study = Study(space(case.d), "duel", seed=case.seed, participants="population", kernel=KERNEL)
-    kept: list[float] = []
+    kept = []
     source = generator("observers' duels", *astuple(case))
     points = torch.rand(PEOPLE * EACH, 2, case.d, generator=source, dtype=torch.float64)
     utilities = crowd.utilities(points.flatten(0, 1)).unflatten(-1, (-1, 2))

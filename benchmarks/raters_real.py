@@ -41,7 +41,9 @@ def shuffled(answers: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]
 
 def listeners(answers: list[dict[str, str]], items: list[str], lapses: float | None) -> Study:
     """A population study of all listeners."""
-    study = Study(aw.Space(mode=aw.Choice(items)), "duel", participants="population", kernel="matern52", lapses=lapses)
+    study = Study(
+        aw.Space(mode=aw.Choice(items)), "duel", participants="population", kernel="matern52", lapses=lapses
+    )
     told = [
         {
             "options": [{"mode": one["first"]}, {"mode": one["second"]}],

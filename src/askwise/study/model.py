@@ -37,6 +37,7 @@ from askwise.study.answers import Answer
 from askwise.study.people import People
 from askwise.study.plan import Plan, no_answers
 from askwise.study.raters import Estimate, Raters, raters
+from askwise.study.recent import Recent
 from askwise.study.shelf import Kept, Shelf
 from askwise.study.state import Answered
 
@@ -54,6 +55,8 @@ class Model:
         self.data = functools.lru_cache(maxsize=8)(self._data)
         self.learned = functools.lru_cache(maxsize=256)(self._learn)  # of hundreds of people, 50 KB each
         self._inferred = functools.lru_cache(maxsize=4)(self._infer)
+        self.recent = Recent()
+        """What was told of the belief."""
         self._shown = functools.lru_cache(maxsize=4096)(lambda answered: self.points(answered.options))
 
     def prepared(self, answers: tuple[Answered, ...]) -> tuple[Data, Kernel | Kernels]:

@@ -85,12 +85,10 @@ class Snapshot:
         counts = {status: state.count(status) for status in ("skipped", "voided", "open", "expired")}
         situation = Situation.of(state, given, plan.people, participant)
         answers, belief = situation.answers, self._belief(situation.answers, participant)
-        look: Outlook | LevelOutlook | None = None
-        if belief is not None and plan.level is not None:
-            look = level_outlook(belief, plan, plan.space.domain(given), plan.level)
-        elif belief is not None:
-            look = self._outlook(belief, situation, given)
-        found = self._checks(state.having("answered"), belief)
+        look = None
+        if belief is not None:
+            look = self.model.recent.get(situation, lambda: self._outlook(belief, situation, given))
+        found = self._checks(state.having("answered"), belief, participant)
         return Status(
             answers=len(answers),
             undecided=sum(isinstance(one.answer, Tie) for one in answers),
@@ -179,9 +177,13 @@ class Snapshot:
         given = validation.checked_context(self.plan.space, context)
         return importance(self.belief(participant), self.plan.space, self.plan.seed, given)
 
-    def _outlook(self, belief: Belief, situation: Situation, context: Setting | None) -> Outlook:
+    def _outlook(
+        self, belief: Belief, situation: Situation, context: Setting | None
+    ) -> Outlook | LevelOutlook:
         """What is left to gain."""
-        answers = situation.answers
+        plan, answers = self.plan, situation.answers
+        if plan.level is not None:
+            return level_outlook(belief, plan, plan.space.domain(context), plan.level)
         query = self.model.points(self.choose(self.model, situation)[0])
         _, prior = self.model.prepared(answers)
 
@@ -207,11 +209,17 @@ class Snapshot:
         ready = len(answers) >= self.plan.initial and self.model.is_ready(answers)
         return self.model.belief(answers, participant) if ready else None
 
-    def _checks(self, answered: Sequence[Entry], belief: Belief | None) -> list[Check]:
+    def _checks(
+        self, answered: Sequence[Entry], belief: Belief | None, participant: str | None = None
+    ) -> list[Check]:
         several = len({entry.participant for entry in answered}) > 1 and not self.plan.people.differ
-        answers = tuple(entry.answered for entry in answered)
-        by_rater = self.model.by_rater(answers) if several and belief is not None else None
-        return checks(self.plan, answered, belief, by_rater)
+
+        def found() -> list[Check]:
+            answers = tuple(entry.answered for entry in answered)
+            by_rater = self.model.by_rater(answers) if several and belief is not None else None
+            return checks(self.plan, answered, belief, by_rater)
+
+        return list(self.model.recent.get(("checks", belief is None, participant), found, answered))
 
     def _best_items(self, k: int, context: Setting, participant: str | None) -> list[dict[str, Any]]:
         """The items of highest mean, asked about or not; none where there are no items to choose from."""

@@ -1,0 +1,27 @@
+"""The last few results of functions that depend on nothing but what their key says."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+Result = TypeVar("Result")
+_MOST = 16
+
+
+class Recent:
+    """Results by key; the ones that were not asked for longest are dropped first."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._kept: OrderedDict[Hashable, tuple[object, object]] = OrderedDict()
+
+    def get(self, key: Hashable, compute: Callable[[], Result], same: Sequence[object] = ()) -> Result:
+        """What was computed for this key and the ``same`` objects, or what is computed now."""
+        # objects are told apart by their place in memory, so they are kept, lest another one takes it
+        full = key, tuple(map(id, same))
+        known = self._kept.pop(full, None)
+        found = (compute(), tuple(same)) if known is None else known
+        self._kept[full] = found
+        while len(self._kept) > _MOST:
+            self._kept.popitem(last=False)
+        return found[0]  # type: ignore[return-value]
