@@ -21,7 +21,6 @@ from gpytorch.constraints import Interval
 from gpytorch.kernels import Kernel
 from gpytorch.priors import LogNormalPrior
 from jaxtyping import Float
-from scipy.interpolate import CubicSpline
 from torch import Tensor
 from torch.distributions import LogNormal
 
@@ -170,6 +169,8 @@ def with_fitted_margin(data: Data, kernel: Kernel) -> Data:
 
 def margin_interval(data: Data, kernel: Kernel, level: float = 0.95) -> tuple[float, float]:
     """The central interval of the posterior of the margin, given the kernel; of one lane with ties."""
+    from scipy.interpolate import CubicSpline  # with the package, the slowest import but torch
+
     margins, density = _margin_posterior(data, kernel)
     logs = margins.log().cpu().numpy()
     fine = np.linspace(logs[0], logs[-1], 1000)
@@ -297,12 +298,18 @@ class _NegativeLogPosterior:
         value = -(self.belief.log_evidence.reshape(self.count) + self._log_prior(kernel))
         if people is None or not self.learn:
             by_raw = torch.autograd.grad(value.sum(), self.parts)
-            (grad,) = torch.autograd.grad(self._raw_parameters(vector), vector, by_raw)
-            return value.detach(), grad
+            return value.detach(), self._pulled(vector, by_raw)
         value = value - people.log_prior(self.learn).reshape(self.count)
         *by_parts, by_people = torch.autograd.grad(value.sum(), [*self.parts, vector])
-        (grad,) = torch.autograd.grad(self._raw_parameters(vector), vector, by_parts)
-        return value.detach(), grad + by_people
+        return value.detach(), self._pulled(vector, by_parts) + by_people
+
+    def _pulled(self, vector: Float[Tensor, "lane k"], by_raw: Sequence[Tensor]) -> Float[Tensor, "lane k"]:
+        """The gradient in the vector, from that in the raw parameters."""
+        # not as torch's grad_outputs, for which it imports sympy
+        parts = zip(self._raw_parameters(vector), by_raw, strict=True)
+        total = torch.stack([(raw * by).sum() for raw, by in parts]).sum()
+        (grad,) = torch.autograd.grad(total, vector)
+        return grad
 
     def deviations(self, vector: Float[Tensor, "lane k"], fixed: bool) -> Float[Tensor, "*lane j"]:
         """Posterior deviations of the observer's parameters: Laplace's approximation.

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import gpytorch
-import scipy.optimize
-import scipy.special
+import numpy as np
 import torch
 from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from jaxtyping import Float
@@ -62,6 +61,28 @@ def _family(name: str, **options: Any) -> Kernel:
     return _REGISTERED[name](**options)
 
 
+class Scaled(ScaleKernel):  # type: ignore[misc]
+    """GPyTorch's, but that it asks torch for no common shape, which imports sympy: a quarter of a second."""
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        """The lanes of its parameters and those of the kernel that it scales."""
+        return (
+            _broadcast(self._batch_shape, self.base_kernel.batch_shape)
+            if self._modules
+            else self._batch_shape
+        )
+
+    @batch_shape.setter
+    def batch_shape(self, lanes: torch.Size) -> None:
+        self._batch_shape = lanes
+
+
+def _broadcast(one: torch.Size, other: torch.Size) -> torch.Size:
+    """The common shape."""
+    return torch.Size(np.broadcast_shapes(one, other))
+
+
 def kernel(
     name: str, lengthscale: float | Sequence[float] | Tensor = 0.3, outputscale: float | Tensor = 1.0
 ) -> ScaleKernel:
@@ -79,8 +100,8 @@ def kernel(
         if not (torch.isfinite(value) & (value > 0)).all():
             raise Refused(what, "be positive and finite", value.tolist(), "Give a positive number.")
     try:
-        lanes = torch.broadcast_shapes(length.shape[:-1], scale.shape)
-    except RuntimeError:
+        lanes = _broadcast(length.shape[:-1], scale.shape)
+    except ValueError:
         lanes = None
     if lanes is None or len(lanes) > 1:
         expected = "be a number, [d] or [lane, d], and outputscale a number or [lane]"
@@ -90,7 +111,7 @@ def kernel(
     positive = gpytorch.constraints.Positive(transform=torch.exp, inv_transform=torch.log)
     options = {"ard_num_dims": length.shape[-1], "batch_shape": lanes, "lengthscale_constraint": positive}
     base = _family(name, **options)
-    built = ScaleKernel(base, batch_shape=lanes, outputscale_constraint=positive).double()
+    built = Scaled(base, batch_shape=lanes, outputscale_constraint=positive).double()
     base.lengthscale = length.expand(*lanes, -1)[..., None, :]
     built.outputscale = scale.expand(lanes)
     return built.requires_grad_(False)
@@ -221,9 +242,11 @@ class Stationary:
     def bandwidth(self, mass: float) -> float:
         """Frequency times lengthscale beyond which a fraction ``mass`` of the 1-D spectrum lies."""
         _check_fraction("mass", mass)
+        from scipy.special import ndtri, stdtrit  # scipy is slow to import, and only draws of f need it
+
         if self.name == "se":
-            return float(-scipy.special.ndtri(mass / 2))
-        return float(-scipy.special.stdtrit(2 * SMOOTHNESS[self.name], mass / 2))
+            return float(-ndtri(mass / 2))
+        return float(-stdtrit(2 * SMOOTHNESS[self.name], mass / 2))
 
     def reach(self, correlation: float) -> float:
         """Distance in lengthscales at which the correlation falls to this value."""
@@ -232,7 +255,9 @@ class Stationary:
         def excess(r: float) -> float:
             return float(correlation_at(self.name, torch.tensor(r, dtype=torch.float64))) - correlation
 
-        return float(scipy.optimize.brentq(excess, 0.0, 100.0))
+        from scipy.optimize import brentq
+
+        return float(brentq(excess, 0.0, 100.0))
 
 
 Covariance = Stationary | _GPyTorchCovariance
@@ -242,14 +267,14 @@ Covariance = Stationary | _GPyTorchCovariance
 def covariance(kernel: Kernel) -> Covariance:
     """The covariance of a GPyTorch kernel, differentiable in its parameters."""
     base, outputscale = kernel, None
-    if type(kernel) is ScaleKernel and kernel.active_dims is None:
+    if type(kernel) in (ScaleKernel, Scaled) and kernel.active_dims is None:
         base, outputscale = kernel.base_kernel, kernel.outputscale
     if base.active_dims is None and type(base) in (RBFKernel, MaternKernel):
         name = "se" if type(base) is RBFKernel else _NAME.get(base.nu)
         if name is not None:
             length = base.lengthscale[..., 0, :]
             scale = length.new_ones(()) if outputscale is None else outputscale
-            lanes = torch.broadcast_shapes(length.shape[:-1], scale.shape)
+            lanes = _broadcast(length.shape[:-1], scale.shape)
             return Stationary(name, length.expand(*lanes, -1), scale.expand(lanes))
     return _GPyTorchCovariance(kernel)
 

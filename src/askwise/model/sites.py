@@ -40,11 +40,11 @@ class InferenceProblem:
     def of(cls, data: Data, prior: Kernel | Covariance) -> "InferenceProblem":
         """The problem for a prior, given as a kernel or as its covariance."""
         if isinstance(prior, Kernel):
-            if prior.batch_shape not in (torch.Size(), data.lanes):
+            prior = covariance(prior)
+            if prior.lanes not in (torch.Size(), data.lanes):
                 expected = f"have no lanes or those of the data, {tuple(data.lanes)}"
                 advice = "Give data and kernel the same first dimension."
-                raise Refused("kernel", expected, tuple(prior.batch_shape), advice)
-            prior = covariance(prior)
+                raise Refused("kernel", expected, tuple(prior.lanes), advice)
         d, dims = data.points.shape[-1], prior.lengthscale.shape[-1] if isinstance(prior, Stationary) else 1
         if dims not in (1, d):
             expected = f"have one lengthscale or one for each of the {d} dimensions"

@@ -7,7 +7,6 @@ n = 160 on (pytorch issue 142815), so askwise does not use it.
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.linalg.lapack import dpstrf
 from torch import Tensor
 
 from askwise.errors import Refused
@@ -61,6 +60,8 @@ def thin_root(matrix: Float[Tensor, "*b n n"]) -> Float[Tensor, "*b n r"]:
 
 
 def _pivoted(matrix: np.ndarray) -> np.ndarray:
+    from scipy.linalg.lapack import dpstrf  # a tenth of a second, which a first question need not wait for
+
     tolerance = 4 * np.finfo(matrix.dtype).eps * matrix.diagonal().max()
     factor, pivots, rank, _ = dpstrf(matrix, tol=tolerance, lower=1)
     unpivoted = np.empty((len(matrix), rank))

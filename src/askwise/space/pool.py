@@ -2,10 +2,10 @@
 
 import functools
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Float
-from scipy.spatial import cKDTree
 from torch import Tensor
 
 
@@ -33,5 +33,7 @@ class Pool:
         return replace(self, rows=self.rows.to(device))
 
     @functools.cached_property
-    def _tree(self) -> cKDTree:
+    def _tree(self) -> Any:
+        from scipy.spatial import cKDTree  # only items need it
+
         return cKDTree(self.rows.cpu().numpy())

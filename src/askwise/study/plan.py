@@ -393,7 +393,7 @@ def spelled(given: Kernel | str) -> str | dict[str, Any]:
     from askwise import model
 
     prior = model.covariance(given)
-    if not isinstance(prior, model.Stationary) or given.batch_shape:
+    if not isinstance(prior, model.Stationary) or prior.lanes:
         expected = "be a name or a kernel made by askwise.kernel, to be stored"
         raise Refused("kernel", expected, repr(given), "Use one of these, or keep the study in memory.")
     length, variance = prior.lengthscale.flatten().tolist(), prior.outputscale.item()
