@@ -52,12 +52,20 @@ Mean regret at each deviation and over the three. *Least above*: of the probabil
 ends above one of another rule, averaged over the deviations, the smallest, and which rule that is.
 
 """
+LAPSES = """
+## Answers without looking
+
+With learned kernels, on the 30 functions of two and four parameters, deviation 3: 5% of the answers are given
+without looking (`pbo-lapses`, {runs} runs), and the lapse rate is learned with the kernel; or none are
+(`pbo-learned-3`), and the model knows it. Positive differences: lapses cost something.
+
+"""
 
 
-def regrets(name: str) -> Regrets:
-    """Final regrets of an experiment, on its functions of two dimensions."""
+def regrets(name: str, dimensions: tuple[int, ...] = (2,)) -> Regrets:
+    """Final regrets of an experiment, on its functions of so many dimensions."""
     found = load(ROOT / "results" / name)
-    chosen = [k for k, function in enumerate(found.functions) if named(function).dim == 2]
+    chosen = [k for k, function in enumerate(found.functions) if named(function).dim in dimensions]
     best = np.array([Problem.of(found.functions[k], "standardised").best for k in chosen])[:, None]
     return {rule: (best - scores[chosen][..., -1]) / best for rule, scores in found.scores.items()}
 
@@ -77,20 +85,37 @@ def together(found: Regrets, rules: tuple[str, ...]) -> np.ndarray:
     return np.concatenate([found[rule] for rule in rules], axis=1)
 
 
+def changes(name: str, of: tuple[str, ...], before: Regrets, after: Regrets) -> str:
+    """A row: what changes for the runs of these rules."""
+    pair = {"before": together(before, of), "after": together(after, of)}
+    means = averages(pair)
+    change = means.differences.of("after", "before")
+    chance = superiority({k: -v[..., None] for k, v in pair.items()}).of("after", "before")
+    cells = [f"{means.each[which].fixed.mean:.3f}" for which in pair]
+    cells += [both(change.fixed, change.drawn), both(chance.fixed, chance.drawn, 2)]
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def groups(found: Regrets) -> dict[str, tuple[str, ...]]:
+    """All good rules together, and each rule."""
+    return {"eight rules": GOOD} | {f"`{rule}`": (rule,) for rule in found}
+
+
 def kernels(found: dict[tuple[str, int], Regrets]) -> list[str]:
-    """What averaging changes, for all good rules together and for each rule."""
+    """What averaging changes."""
     lines = ["| rule | deviation | learned | averaged | difference | above |", "|---|---|---|---|---|---|"]
-    groups = {"eight rules": GOOD} | {f"`{rule}`": (rule,) for rule in found["averaged", 1]}
-    for name, rules in groups.items():
-        for level in LEVELS:
-            pair = {kernel: together(found[kernel, level], rules) for kernel in ("learned", "averaged")}
-            means = averages(pair)
-            change = means.differences.of("averaged", "learned")
-            chance = superiority({k: -v[..., None] for k, v in pair.items()}).of("averaged", "learned")
-            cells = [f"{means.each[kernel].fixed.mean:.3f}" for kernel in pair]
-            cells += [both(change.fixed, change.drawn), both(chance.fixed, chance.drawn, 2)]
-            lines.append(f"| {name} | {level} | {' | '.join(cells)} |")
-    return lines
+    return lines + [
+        changes(f"{name} | {level}", of, found["learned", level], found["averaged", level])
+        for name, of in groups(found["averaged", 1]).items()
+        for level in LEVELS
+    ]
+
+
+def lapses() -> list[str]:
+    """What it changes that people lapse."""
+    before, after = (regrets(name, dimensions=(2, 4)) for name in ("pbo-learned-3", "pbo-lapses"))
+    lines = ["| rule | none | 5% | difference | above |", "|---|---|---|---|---|"]
+    return lines + [changes(name, of, before, after) for name, of in groups(after).items()]
 
 
 def wins(found: Regrets, names: list[str]) -> np.ndarray:
@@ -138,6 +163,8 @@ def main() -> None:
     parts = [HEAD.format(functions=len(found["averaged", 1]["muc"]), runs=runs), KERNELS.format(good=good)]
     parts += ["\n".join(kernels(found)), "\n", RULES]
     parts.append("\n".join(rules({level: found["averaged", level] for level in LEVELS})) + "\n")
+    lapsing = load(ROOT / "results" / "pbo-lapses").experiment.replicates
+    parts += [LAPSES.format(runs=lapsing), "\n".join(lapses()) + "\n"]
     PAGE.write_text("".join(parts))
 
 
