@@ -1,6 +1,6 @@
 """What a study tells its user against what is true, over many simulated studies: ``make bench-calibration``.
 
-    python benchmarks/calibration.py run [--workers N] [--kernel averaged] [--functions a,b] [--replicates N]
+    python benchmarks/calibration.py run [--workers N] [--kernel matern52] [--functions a,b] [--replicates N]
     python benchmarks/calibration.py page      # tables and figure of docs/calibration.md from the results
 
 Studies of duels and of yes/no questions about the paper's functions, scaled to standard deviations of 1, 3
@@ -47,7 +47,6 @@ RESULTS = ROOT / "results" / "calibration" / "rows.npz"
 KINDS, LEVELS = ("duel", "binary"), (1, 3, 10)
 CHECKPOINTS = (10, 20, 30, 40, 60, 80)
 REPLICATES = 10
-KERNEL = "matern52"
 CANDIDATES = 8  # settings at random, of which the truly best one is the reference
 SETTINGS = 2**14  # of which the share that is truly better is counted
 LANES = {"cpu": 16, "cuda": 340}  # studies computed together
@@ -100,8 +99,8 @@ class Case:
         """Number of parameters."""
         return FUNCTIONS[self.function].dim
 
-    def plan(self, kernel: str) -> Plan:
-        """The study, with this kernel."""
+    def plan(self, kernel: str | None = None) -> Plan:
+        """The study, with this kernel or the default one."""
         space = aw.Space(**{f"x{k}": aw.Real(0, 1) for k in range(self.dimension)})
         return Plan.checked(space, self.feedback, seed=self.seed, kernel=kernel)
 
@@ -112,13 +111,13 @@ class Task:
 
     cases: tuple[Case, ...]
     device: str
-    kernel: str
+    kernel: str | None
 
 
 class Lanes:
     """Studies of one kind and dimension in lockstep."""
 
-    def __init__(self, cases: Sequence[Case], device: str = "cpu", kernel: str = KERNEL) -> None:
+    def __init__(self, cases: Sequence[Case], device: str = "cpu", kernel: str | None = None) -> None:
         """Nothing has been asked yet."""
         self.cases, self.device = cases, torch.device(device)
         self.plans = [case.plan(kernel) for case in cases]
@@ -329,7 +328,7 @@ def cases(functions: Sequence[str], replicates: int) -> list[Case]:
     return [Case(*each) for each in grid]
 
 
-def tasks(wanted: Sequence[Case], device: str, lanes: int, kernel: str) -> Iterator[Task]:
+def tasks(wanted: Sequence[Case], device: str, lanes: int, kernel: str | None) -> Iterator[Task]:
     """Chunks of studies of one kind and dimension, the slowest first."""
     groups = lanes_by((case.dimension, case.feedback) for case in wanted)
     for _, members in sorted(groups.items(), reverse=True):
@@ -338,7 +337,7 @@ def tasks(wanted: Sequence[Case], device: str, lanes: int, kernel: str) -> Itera
 
 
 def run(
-    wanted: Sequence[Case], out: Path, executor: Executor, device: str, lanes: int, kernel: str = KERNEL
+    wanted: Sequence[Case], out: Path, executor: Executor, device: str, lanes: int, kernel: str | None = None
 ) -> Rows:
     """Rows of all studies; those that were computed before are read."""
     folder, begun = out.with_suffix(".chunks"), time.perf_counter()
@@ -387,7 +386,7 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--functions", default=",".join(PAPER))
     parser.add_argument("--replicates", type=int, default=REPLICATES)
-    parser.add_argument("--kernel", default=KERNEL, help="of the studies")
+    parser.add_argument("--kernel", help="of the studies, if not the default one")
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args()
     if given.what == "page":

@@ -219,12 +219,16 @@ def table(head: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
 
 def extent(rows: Rows) -> str:
     """What was simulated, and whether it is all that was planned."""
-    functions, each = len(np.unique(rows["function"])), len(np.unique(rows["replicate"]))
-    whole = functions == len(PAPER) and each >= REPLICATES
-    small = "" if whole else f"**A small run**, in place of {len(PAPER)} functions and {REPLICATES} studies: "
-    said = f"{functions} functions, {each} studies for each kind and deviation, {studies(rows)} in all."
+    said, whole = [], True
+    for kind, some in of_kinds(rows):
+        functions, each = len(np.unique(some["function"])), len(np.unique(some["replicate"]))
+        whole = whole and functions == len(PAPER) and each >= REPLICATES
+        said.append(
+            f"{NAMES[kind]}: {functions} functions, {each} studies for each deviation, {studies(some)} in all"
+        )
+    planned = f", of {len(PAPER)} functions and {REPLICATES} studies that are planned"
     missing = " Without comparisons with one setting at random." if np.isnan(rows["ordinary"]).all() else ""
-    return small + said + missing
+    return f"Simulated for this page{'' if whole else planned}: {'; '.join(said)}.{missing}"
 
 
 def of_kinds(rows: Rows) -> list[tuple[str, Rows]]:

@@ -24,7 +24,7 @@ def calibration():
 
 def retold(lanes, lane: int) -> Study:
     """A study with the answers of a lane, which must ask the same questions."""
-    study = Study.of(lanes.cases[lane].plan())
+    study = Study.of(lanes.plans[lane])
     for query, said in zip(lanes.questions, lanes.answers, strict=True):
         question = study.ask()
         points = torch.stack([study.space.unit(setting) for setting in question.options])

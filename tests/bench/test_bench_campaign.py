@@ -20,7 +20,7 @@ import torch
 
 from askwise import plugins
 from askwise.bench import campaign as module
-from askwise.bench.campaign import Campaign, check_device, computed
+from askwise.bench.campaign import Campaign, check_device, computed, run_together
 from askwise.bench.chunks import Chunk, Folder
 from askwise.bench.executors import DaskCluster, Processes
 from askwise.bench.experiments import Arm, Experiment
@@ -29,6 +29,7 @@ from askwise.bench.lanes import RunId, run
 from askwise.bench.results import Results, load
 from askwise.bench.schedule import Task, run_ids
 from askwise.bench.user import User
+from askwise.errors import Refused
 
 HOUSE = re.compile(r"^[^;\n]+ must [^;\n]+; got [^\n]+\. [^\n]+$")
 TINY = Experiment(
@@ -436,3 +437,56 @@ def test_dask_gives_the_same_bits_though_a_worker_is_killed(tmp_path):
     assert summary.computed == 8
     equal(load(tmp_path / "killed"), load(tmp_path / "here"))
     assert load(tmp_path / "killed").about["workers"] == [2]
+
+
+# together
+
+NOISIER = tuple(
+    replace(
+        TINY, name=f"noise-{noise:g}", arms=(Arm("muc", 2),), replicates=2, iterations=7, user=User(noise)
+    )
+    for noise in (1.0, 0.2, 5.0)
+)
+
+
+def test_campaigns_that_differ_in_noise_share_lanes_and_end_as_they_would_alone(tmp_path, monkeypatch):
+    sizes: list[int] = []
+    monkeypatch.setattr(module, "computed", lambda task: sizes.append(len(task.ids)) or computed(task))
+    together = [Campaign(each, tmp_path / "together" / each.name) for each in NOISIER]
+    summaries = run_together(together)
+    assert [summary.computed for summary in summaries] == [4, 4, 4]
+    assert sizes == [12]  # two functions, two replicates, three levels of noise
+    for each in NOISIER:
+        Campaign(each, tmp_path / "alone" / each.name).run()
+        here, there = (load(tmp_path / place / each.name) for place in ("together", "alone"))
+        np.testing.assert_allclose(here.scores["muc"], there.scores["muc"], rtol=1e-6, atol=1e-9)
+        for cell, first in there.firsts.items():
+            np.testing.assert_array_equal(here.firsts[cell].answers, first.answers)
+    assert not np.allclose(here.scores["muc"], load(tmp_path / "together" / "noise-1").scores["muc"])
+
+
+def test_the_time_of_shared_lanes_is_divided_by_the_runs(tmp_path):
+    summaries = run_together([Campaign(each, tmp_path / each.name) for each in NOISIER])
+    abouts = [Folder(tmp_path / each.name).read_about() for each in NOISIER]
+    assert len({about["seconds"] for about in abouts}) == 1
+    assert len({about["computing_seconds"] for about in abouts}) == 1
+    assert sum(about["computing_seconds"] for about in abouts) <= 3 * summaries[0].seconds * 1.01
+    assert all(about["runs"] == 4 for about in abouts)
+    again = run_together([Campaign(each, tmp_path / each.name) for each in NOISIER])
+    assert [summary.computed for summary in again] == [0, 0, 0]
+
+
+def test_a_campaign_of_which_some_runs_are_there_takes_part_with_the_others(tmp_path):
+    campaigns = [Campaign(each, tmp_path / each.name) for each in NOISIER[:2]]
+    campaigns[0].run()
+    assert [summary.computed for summary in run_together(campaigns)] == [0, 4]
+
+
+@pytest.mark.parametrize(
+    "change", [{"iterations": 6}, {"initial": 3}, {"prior": "learned"}, {"user": User(lapses=0.1)}]
+)
+def test_campaigns_that_differ_otherwise_do_not_share_lanes(tmp_path, change):
+    other = replace(NOISIER[1], **change)
+    with pytest.raises(Refused, match=HOUSE) as caught:
+        run_together([Campaign(each, tmp_path / each.name) for each in (NOISIER[0], other)])
+    assert "differ from noise-1 in the noise of answers only" in str(caught.value)

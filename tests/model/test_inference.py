@@ -3,6 +3,7 @@
 import inspect
 import itertools
 import math
+import sys
 
 import gpytorch
 import numpy as np
@@ -229,6 +230,21 @@ def test_a_lane_whose_residual_grew_three_times_takes_damped_steps_only():
     damped = before + f64(iteration.damping)[:, None, None] * residual
     torch.testing.assert_close(iteration.sites[0], damped[0], rtol=0, atol=1e-9)
     assert (iteration.sites[1] - damped[1]).abs().max() > 1e-3
+
+
+def test_lanes_that_have_converged_may_wait_for_others_and_stay_as_they_are(monkeypatch):
+    source = torch.Generator().manual_seed(3)
+    points = torch.rand(12, 30, 2, 1, generator=source, dtype=torch.float64)
+    data = aw.Data.duels(points, torch.rand(12, 30, generator=source) < 0.5)
+    variances = torch.logspace(-2, 4, 12, dtype=torch.float64)  # some take many sweeps more than others
+    kernel = aw.kernel("matern52", torch.full((12, 1), 0.3, dtype=torch.float64), variances)
+    at_once = aw.infer(data, kernel)
+    monkeypatch.setitem(sys.modules["askwise.model.ep"]._STILL_RUNNING, "cpu", 0.5)  # as on a GPU
+    later = aw.infer(data, kernel)
+    assert len(set(at_once.sweeps.tolist())) > 4
+    assert at_once.sweeps.tolist() == later.sweeps.tolist()
+    for name in ("alpha", "log_evidence", "tau", "nu"):
+        torch.testing.assert_close(getattr(later, name), getattr(at_once, name), rtol=1e-9, atol=1e-9)
 
 
 def test_changes_of_sites_weigh_by_variance_and_those_of_strong_sites_relatively():
