@@ -468,7 +468,7 @@ def test_campaigns_that_differ_in_noise_share_lanes_and_end_as_they_would_alone(
 def test_the_time_of_shared_lanes_is_divided_by_the_runs(tmp_path):
     summaries = run_together([Campaign(each, tmp_path / each.name) for each in NOISIER])
     abouts = [Folder(tmp_path / each.name).read_about() for each in NOISIER]
-    assert len({about["seconds"] for about in abouts}) == 1
+    assert [about["seconds"] for about in abouts] == pytest.approx([abouts[0]["seconds"]] * 3, rel=0.2)
     assert len({about["computing_seconds"] for about in abouts}) == 1
     assert sum(about["computing_seconds"] for about in abouts) <= 3 * summaries[0].seconds * 1.01
     assert all(about["runs"] == 4 for about in abouts)
