@@ -14,7 +14,7 @@ study = aw.Study(aw.Space(x=aw.Real(0, 1), y=aw.Real(0, 1)), feedback={feedback!
 for answer in (1, 0, 1):
     study.tell(study.ask(), answer)
 study.best()
-print(*{"torch", "sympy", "scipy.optimize", "scipy.linalg", "pandas"}.intersection(sys.modules))
+print(*set(sys.modules).intersection(["torch", "sympy", "scipy.optimize", "scipy.linalg", "pandas"]))
 """
 
 
