@@ -195,17 +195,18 @@ def judged(rows: Rows, said: Said) -> Verdict:
 
 
 def tuned(rows: Rows) -> float:
-    """The lowest probability with which the hint is right on the odd functions as often as is aimed at.
+    """The lowest limit with which the hint is right on the odd functions as often as is aimed at.
 
-    For duels and yes/no, when first said and whenever said; infinite if there is none.
+    When first said and whenever said, for each kind of question of which some limit makes it so.
     """
     odd, _ = halves(rows)
 
-    def reaches(sure: float) -> bool:
-        found = [judged(some, rule(sure)) for _, some in of_kinds(odd)]
-        return all(min(one.once.value, one.ever.value) >= AIM for one in found if one.told)
+    def reaches(some: Rows, sure: float) -> bool:
+        found = judged(some, rule(sure))
+        return not found.told or min(found.once.value, found.ever.value) >= AIM
 
-    return next((sure for sure in SURE if reaches(sure)), np.inf)
+    each = [{sure for sure in SURE if reaches(some, sure)} for _, some in of_kinds(odd)]
+    return min(set.intersection(*filter(None, each)), default=np.inf)
 
 
 # tables

@@ -88,6 +88,7 @@ def eubo(case: Case, prefers: Prefers) -> Found:
     """The loop of BoTorch's tutorial: random duels, then pairs by EUBO with a model fitted to each answer."""
     from botorch.acquisition.analytic import PosteriorMean
     from botorch.acquisition.preference import AnalyticExpectedUtilityOfBestOption
+    from botorch.exceptions.errors import ModelFittingError
     from botorch.fit import fit_gpytorch_mll
     from botorch.models.pairwise_gp import PairwiseGP, PairwiseLaplaceMarginalLogLikelihood
     from botorch.models.transforms import Normalize
@@ -107,8 +108,14 @@ def eubo(case: Case, prefers: Prefers) -> Found:
         wins = torch.cat([wins, torch.tensor([order]) + len(points)])
         points = torch.cat([points, pair])
         if count >= INITIAL:
+            before = model
             model = PairwiseGP(points, wins, input_transform=Normalize(d=2, bounds=box))
-            fit_gpytorch_mll(PairwiseLaplaceMarginalLogLikelihood(model.likelihood, model))
+            try:
+                fit_gpytorch_mll(PairwiseLaplaceMarginalLogLikelihood(model.likelihood, model))
+            except ModelFittingError:  # once in thousands of fits: the kernel of the answer before
+                model = PairwiseGP(points, wins, input_transform=Normalize(d=2, bounds=box))
+                if before is not None:
+                    model.covar_module.load_state_dict(before.covar_module.state_dict())
         if count in LOOKS:
             assert model is not None
             best, _ = optimize_acqf(PosteriorMean(model), bounds=box, q=1, num_restarts=8, raw_samples=512)
