@@ -13,16 +13,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
+from final_regrets import regrets
 
 from askwise import plugins
 from askwise.bench.campaign import Campaign
 from askwise.bench.executors import Processes
 from askwise.bench.experiments import Arm, Experiment
 from askwise.bench.functions import named
-from askwise.bench.problems import Problem
 from askwise.bench.published import PAPER
-from askwise.bench.results import load
 from askwise.bench.user import User
 
 OUT = Path(__file__).resolve().parent.parent / "out" / "bench"
@@ -50,13 +48,6 @@ def experiment(times: int) -> Experiment:
         functions=ODD,
         user=User(noise=1 / times),
     )
-
-
-def regrets(folder: Path) -> dict[str, Float[np.ndarray, "function replicate"]]:
-    """Final regret of every run: 0 is the best point, 1 an average one."""
-    found = load(folder)
-    best = np.array([Problem.of(name, "standardised").best for name in found.functions])[:, None]
-    return {rule: (best - scores[..., -1]) / best for rule, scores in found.scores.items()}
 
 
 def superiority(one: np.ndarray, other: np.ndarray) -> float:

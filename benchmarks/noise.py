@@ -9,22 +9,19 @@ tenth of the noise, on the functions of two dimensions, which all of them have.
 from pathlib import Path
 
 import numpy as np
+from final_regrets import Regrets, regrets, within, within_both
 
 from askwise.bench.effects import averages, superiority
-from askwise.bench.estimates import Interval
-from askwise.bench.functions import named
-from askwise.bench.problems import Problem
 from askwise.bench.results import load
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "bench-noise.md"
+RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "bench-noise.md"
 LEVELS = {1: "", 3: "-3", 10: "-10"}
 GOOD = (
     *("muc", "dueling_ucb", "bivariate_ei", "eubo", "eiig(k=0.1)", "max_entropy_challenge"),
     *("dueling_thompson", "duel_thompson"),
 )
 AIM = 0.55
-Regrets = dict[str, np.ndarray]  # of each rule [function, replicate], after the last duel
 
 HEAD = """# Duels at three levels of noise
 
@@ -62,24 +59,6 @@ without looking (`pbo-lapses`, {runs} runs), and the lapse rate is learned with 
 """
 
 
-def regrets(name: str, dimensions: tuple[int, ...] = (2,)) -> Regrets:
-    """Final regrets of an experiment, on its functions of so many dimensions."""
-    found = load(ROOT / "results" / name)
-    chosen = [k for k, function in enumerate(found.functions) if named(function).dim in dimensions]
-    best = np.array([Problem.of(found.functions[k], "standardised").best for k in chosen])[:, None]
-    return {rule: (best - scores[chosen][..., -1]) / best for rule, scores in found.scores.items()}
-
-
-def within(one: Interval, digits: int = 3) -> str:
-    """A mean and its interval."""
-    return f"{one.mean:.{digits}f} ({one.low:.{digits}f} to {one.high:.{digits}f})"
-
-
-def both(fixed: Interval, drawn: Interval, digits: int = 3) -> str:
-    """A mean and both intervals."""
-    return f"{within(fixed, digits)[:-1]}; {drawn.low:.{digits}f} to {drawn.high:.{digits}f})"
-
-
 def together(found: Regrets, rules: tuple[str, ...]) -> np.ndarray:
     """All runs of these rules on each function."""
     return np.concatenate([found[rule] for rule in rules], axis=1)
@@ -92,7 +71,7 @@ def changes(name: str, of: tuple[str, ...], before: Regrets, after: Regrets) -> 
     change = means.differences.of("after", "before")
     chance = superiority({k: -v[..., None] for k, v in pair.items()}).of("after", "before")
     cells = [f"{means.each[which].fixed.mean:.3f}" for which in pair]
-    cells += [both(change.fixed, change.drawn), both(chance.fixed, chance.drawn, 2)]
+    cells += [within_both(change.fixed, change.drawn), within_both(chance.fixed, chance.drawn, 2)]
     return f"| {name} | {' | '.join(cells)} |"
 
 
@@ -113,7 +92,7 @@ def kernels(found: dict[tuple[str, int], Regrets]) -> list[str]:
 
 def lapses() -> list[str]:
     """What it changes that people lapse."""
-    before, after = (regrets(name, dimensions=(2, 4)) for name in ("pbo-learned-3", "pbo-lapses"))
+    before, after = (regrets(RESULTS / name) for name in ("pbo-learned-3", "pbo-lapses"))
     lines = ["| rule | none | 5% | difference | above |", "|---|---|---|---|---|"]
     return lines + [changes(name, of, before, after) for name, of in groups(after).items()]
 
@@ -151,7 +130,7 @@ def rules(found: dict[int, Regrets]) -> list[str]:
 def main() -> None:
     """Write the page."""
     found = {
-        (kernel, level): regrets(f"pbo-{kernel}{suffix}")
+        (kernel, level): regrets(RESULTS / f"pbo-{kernel}{suffix}", (2,))
         for kernel in ("learned", "averaged")
         for level, suffix in LEVELS.items()
     }
@@ -163,7 +142,7 @@ def main() -> None:
     parts = [HEAD.format(functions=len(found["averaged", 1]["muc"]), runs=runs), KERNELS.format(good=good)]
     parts += ["\n".join(kernels(found)), "\n", RULES]
     parts.append("\n".join(rules({level: found["averaged", level] for level in LEVELS})) + "\n")
-    lapsing = load(ROOT / "results" / "pbo-lapses").experiment.replicates
+    lapsing = load(RESULTS / "pbo-lapses").experiment.replicates
     parts += [LAPSES.format(runs=lapsing), "\n".join(lapses()) + "\n"]
     PAGE.write_text("".join(parts))
 

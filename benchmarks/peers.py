@@ -22,12 +22,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from final_regrets import within
 from torch import Tensor
 
 import askwise as aw
 from askwise.bench.chunks import write_atomically
 from askwise.bench.effects import averages, superiority
-from askwise.bench.estimates import Interval
 from askwise.bench.executors import Processes
 from askwise.bench.functions import named
 from askwise.bench.problems import Problem
@@ -219,11 +219,6 @@ the method. Intervals of 95% are for these functions; in the last column for fun
 are of whole runs: questions, fits and recommendations.
 
 """
-
-
-def within(one: Interval, digits: int = 3) -> str:
-    """A mean and its interval."""
-    return f"{one.mean:.{digits}f} ({one.low:.{digits}f} to {one.high:.{digits}f})"
 
 
 def page() -> str:

@@ -13,22 +13,19 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from final_regrets import Regrets, regrets, within
 
 from askwise import plugins
 from askwise.bench.campaign import Campaign
 from askwise.bench.effects import averages, superiority
-from askwise.bench.estimates import Interval
 from askwise.bench.executors import Processes
 from askwise.bench.experiments import EXPERIMENTS, Experiment
 from askwise.bench.functions import named
-from askwise.bench.problems import Problem
-from askwise.bench.results import load
 from askwise.bench.user import User
 
 ROOT = Path(__file__).resolve().parent.parent
 KEPT, PAGE = ROOT / "results" / "strangers" / "regrets.npz", ROOT / "docs" / "bench-strangers.md"
 PRIORS = ("learned", "averaged")
-Regrets = dict[str, np.ndarray]  # by rule: [function, replicate]
 
 HEAD = """# Functions of no list
 
@@ -56,18 +53,6 @@ def experiment(prior: str) -> Experiment:
         functions=random_functions.NAMES,
         user=User(noise=1 / 3),
     )
-
-
-def regrets(folder: Path) -> Regrets:
-    """Final regret of every run."""
-    found = load(folder)
-    best = np.array([Problem.of(name, "standardised").best for name in found.functions])[:, None]
-    return {rule: (best - scores[..., -1]) / best for rule, scores in found.scores.items()}
-
-
-def within(one: Interval, digits: int = 3) -> str:
-    """A mean and its interval."""
-    return f"{one.mean:.{digits}f} ({one.low:.{digits}f} to {one.high:.{digits}f})"
 
 
 def table(found: Regrets) -> list[str]:
