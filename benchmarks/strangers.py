@@ -37,8 +37,8 @@ HEAD = """# Functions that nothing was tuned on
 functions), four (3) and eight (3) dimensions. Nothing in askwise was tuned on them. Their standard deviation
 is three times that of the noise; {replicates} runs of {iterations} duels for each rule and function, on an
 H200 (`--kernels {kernels} --device cuda --replicates {replicates}`). Regret: 0 is the best point, 1 an
-average one. *Beats MUC*: how often a run ends above one of `muc` with the same kind of kernel. Intervals of 95%
-are for these functions, in the last column for functions like these.
+average one. *Beats MUC*: how often a run ends above one of `muc` with the same kind of kernel. Intervals of
+95% are for these functions, in the last column for functions like these.
 """
 
 
