@@ -50,12 +50,12 @@ The information in a ranking of four (24 orders) was too slow to finish.
 Simulated people have the benchmark functions of 2 to 4 parameters as utilities, with a standard deviation
 of {SPREAD:g} times the noise of a duel; kernels are learned from the answers; 2 batches are
 space-filling, the rule chooses the other 28; {REPLICATES} replicates. *Regret*: mean in standard
-deviations of the function; a few functions that no rule solves have most of it. *True best preferred*:
+deviations of the function; a few functions that no rule solves contribute most. *True best preferred*:
 how often somebody would prefer the true best to the recommended setting (50% is no better), after 30
 batches. *Minus `muc_joint`*: the differences after 30 batches on the same functions, with 95% intervals by
 resampling functions and replicates; negative is better. *Lower on*: functions on which the true best is
 preferred less often than with `muc_joint`. Functions are in alphabetical order: the odd ones were there to
-choose a rule, the even ones to report it. Regret was the planned measure; the second one was added on the
+choose a rule, the even ones to report on it. Regret was the planned measure; the second one was added on the
 odd functions, and a third, regret as a share of that of `random`, was looked at there and said the same.
 
 """

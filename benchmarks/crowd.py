@@ -47,7 +47,7 @@ class Asked:
 def asks(place: str, person: int, seconds: float, start: Barrier) -> list[Asked]:
     """The questions that one program is asked in this time."""
     torch.set_num_threads(1)
-    study = aw.Study(SPACE, storage=place, seed=1)
+    study = aw.Study(SPACE, storage=place, seed=1, kernel="matern52")
     user = SimulatedUser(Simulation(study.plan, 0, 1, seed=1), 0)
     found = []
     start.wait()

@@ -47,14 +47,14 @@ standardised, multiplied by {steep:g} (so its standard deviation is {steep:g} ti
 and shifted so that {share:.0%} of the space reaches the level. {first} random questions, the same for every
 rule, then those of the rule; Matern 5/2 kernels learned from the answers, as in a study. *Misclassified*:
 share of {points} settings spread over the space that the model puts on the wrong side of the level after 25,
-50 and 100 answers; whoever puts all outside has {share:.0%}. Mean of {runs} runs, with a 95% interval (1.96
+50 and 100 answers; all outside would be {share:.0%}. Mean of {runs} runs, with a 95% interval (1.96
 standard errors on either side), which is about the runs: other functions would give other numbers.
 `space-filling` is a Sobol sequence. All of it took {seconds:.0f} s of CPU on one core.
 """
 HONEST = """
 ## What a study says about itself
 
-By the same runs. *Expected*: the share that the model itself expects to misclassify
+From the same runs. *Expected*: the share that the model itself expects to misclassify
 (`study.status().misclassified`). *Inside*, *outside*: of the settings that are put there with a confidence
 of {confidence:.0%}, the share that really is (it should be {confidence:.0%} or more), and in brackets their
 share of the space. *Says stop*: in how many runs the hint is "You may stop", and what is then really

@@ -36,7 +36,7 @@ HEAD = f"""# Minutes of a person's time
 
 `make bench-minutes`. Simulated people answer duels, name the best or the worst of {SIZE}, or rank them,
 each with the default rule of a study (`muc`, or `muc_joint`) and its default start (10 duels or 2 batches
-that fill the space); kernels are learned from the answers. Their utilities are the benchmark functions of
+that fill the space); kernels are those of highest posterior. Their utilities are the benchmark functions of
 2 parameters ({{flat}} of them) and of 3 and 4 ({{deep}}), with a standard deviation of {SPREAD:g} times
 the noise of a duel; {REPLICATES} replicates each.
 
@@ -67,8 +67,8 @@ answer (`askwise export`).
 ![Regret and how often the true best is preferred, by minutes](bench-minutes.png)
 
 *Regret*: value of the best setting minus that of the recommended one, in standard deviations of the
-function; mean over functions, of which a few that nothing solves have most. *True best preferred*: how
-often somebody would prefer the true best to the recommended setting; 50% is no better. *Minus duels*: the
+function; mean over functions, a few of which, that nothing solves, contribute most. *True best preferred*:
+how often somebody would prefer the true best to the recommended setting; 50% is no better. *Minus duels*: the
 difference after the whole time, with a 95% interval by resampling functions and replicates; negative is
 better. Above the figure: seconds of a duel, the best and a ranking. Its bands: 95%
 intervals of the mean for these functions, by resampling replicates.
@@ -81,7 +81,7 @@ TAIL = """
 interval of the difference from duels is -0.3 to +0.2 for rankings after a quarter of the time, and -0.2 to
 +0.3 in the end. Naming the worst has a higher regret than all others, by 0.1 to 0.7 after a quarter.
 
-**By how often the true best is preferred, rankings bring most and duels least.** Of two parameters at the
+**By how often the true best is preferred, rankings bring most and duels least.** With two parameters at the
 assumed pace, it is preferred less often than with duels by 5 points for rankings (2 to 7) and by 4 for the
 best of four (1 to 7) after a quarter of the time. In the end rankings are ahead by 1.6 to 3.0 points; in
 two of four paces the interval includes zero, as it does for the best of four in all. This measure was

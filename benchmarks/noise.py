@@ -25,10 +25,10 @@ AIM = 0.55
 
 HEAD = """# Duels at three levels of noise
 
-`python benchmarks/noise.py`, from the campaigns `pbo-learned` and `pbo-averaged`, `-3` and `-10`: all rules
-for duels on the {functions} functions of two parameters, 80 duels, of which the first 5 are random.
-*Deviation*: that of a function, in units of the noise of an answer. At 1 most duels of two settings at random
-are close, at 10 most are certain. Runs of each rule and function: {runs}.
+`python benchmarks/noise.py`, from the campaigns `pbo-learned`, `pbo-averaged`, and both with `-3` and `-10`:
+all rules for duels on the {functions} functions of two parameters, 80 duels, of which the first 5 are random.
+*Deviation*: the standard deviation of a function, in units of the noise of an answer. At 1 most duels of two
+settings at random are close, at 10 most are certain. Runs of each rule and function: {runs}.
 
 Regret: 0 is the best point, 1 an average one. Intervals are of 95%, for these functions; after a semicolon
 for functions like these. *Above*: how often a run of the one ends above a run of the other.
@@ -45,8 +45,8 @@ Negative differences: averaging is better.
 RULES = """
 ## Rules on averaged kernels
 
-Mean regret at each deviation and over the three. *Least above*: of the probabilities that a run of the rule
-ends above one of another rule, averaged over the deviations, the smallest, and which rule that is.
+Mean regret at each deviation and over the three. *Least above*: the smallest probability, averaged over the
+deviations, that a run of the rule ends above one of another rule, and which rule that is.
 
 """
 LAPSES = """

@@ -192,8 +192,9 @@ simulated user prefers one of two settings with probability Phi(difference in he
 proposes the next challenger, so one answer is one duel, as in ours (their tutorial shows four trials and
 discards the worst). `aw.Study` chooses both settings of each duel. All learn their kernel parameters from the
 answers. All settings are defaults, although the default of ten duels before the first model of `aw.Study` was
-chosen on this problem and two others. The exception is `dueling_ucb`: it was picked on this problem, as a
-rule whose challengers are likely to win, which matters when the winner stays.
+chosen on this problem and two others. There are two exceptions. The study takes one kernel, of highest
+posterior; by default it averages over eight. And `dueling_ucb` was picked on this problem, as a rule whose
+challengers are likely to win, which matters when the winner stays.
 
 ## CPU seconds per query
 

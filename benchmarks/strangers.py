@@ -27,15 +27,15 @@ ROOT = Path(__file__).resolve().parent.parent
 KEPT, PAGE = ROOT / "results" / "strangers" / "regrets.npz", ROOT / "docs" / "bench-strangers.md"
 PRIORS = ("learned", "averaged")
 
-HEAD = """# Functions of no list
+HEAD = """# Functions that nothing was tuned on
 
 `python benchmarks/strangers.py`: duels about ten random functions
 ([definition](../benchmarks/random_functions.py)): draws of Matern processes, smooth to rough, in two (4
-functions), four (3) and eight (3) dimensions. Nothing in askwise was chosen by them. Their standard deviation
-is three noises; {replicates} runs of {iterations} duels for each rule and function, on an H200
-(`--kernels {kernels} --device cuda --replicates {replicates}`). Regret: 0 is the best point, 1 an average
-one. *Beats MUC*: how often a run ends above one of `muc` with the same kind of kernel. Intervals of 95% are
-for these functions, in the last column for functions like these.
+functions), four (3) and eight (3) dimensions. Nothing in askwise was tuned on them. Their standard deviation
+is three times that of the noise; {replicates} runs of {iterations} duels for each rule and function, on an
+H200 (`--kernels {kernels} --device cuda --replicates {replicates}`). Regret: 0 is the best point, 1 an
+average one. *Beats MUC*: how often a run ends above one of `muc` with the same kind of kernel. Intervals of
+95% are for these functions, in the last column for functions like these.
 """
 
 

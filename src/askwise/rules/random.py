@@ -8,8 +8,8 @@ class Random(Rule):
 
     .. math:: x_1, \dots, x_m \sim \mathcal U([0, 1]^d)
 
-    Two points coincide with probability zero.  In a domain, settings are drawn: all values of a choice and
-    all whole numbers are equally likely.
+    Two points coincide with probability zero.  In a space of settings these are drawn: all values of a choice
+    and all whole numbers are equally likely.
     """
 
     key, title = "random", "Random"
