@@ -1,20 +1,18 @@
-"""Studies that the release before recorded open, replay and go on."""
+"""Studies that the release before recorded open, replay and go on.
+
+Nearly as they would have: their numerics had another version, and processors differ in last bits.
+"""
 
 import json
 import shutil
 from pathlib import Path
 
 import pytest
-import torch
 
 import askwise as aw
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDED = json.loads((DATA / "recorded-0.1.0.json").read_text())
-SAME_MACHINE = (torch.__version__, torch.backends.cpu.get_cpu_capability()) == (
-    RECORDED["torch"],
-    RECORDED["cpu"],
-)
 
 
 @pytest.fixture
@@ -24,19 +22,19 @@ def database(tmp_path) -> Path:
 
 
 def assert_same(found: object, expected: object) -> None:
-    """Equal; on another processor or torch, whose last bits differ, nearly so."""
-    if SAME_MACHINE or not isinstance(expected, float | list | dict):
-        assert found == expected
-    elif isinstance(expected, float):
+    """Equal, numbers nearly so."""
+    if isinstance(expected, float):
         assert found == pytest.approx(expected, rel=1e-3, abs=1e-3)
     elif isinstance(expected, list):
         assert len(found) == len(expected)
         for one, other in zip(found, expected, strict=True):
             assert_same(one, other)
-    else:
+    elif isinstance(expected, dict):
         assert found.keys() == expected.keys()
         for key in expected:
             assert_same(found[key], expected[key])
+    else:
+        assert found == expected
 
 
 @pytest.mark.parametrize(
@@ -52,7 +50,6 @@ def test_every_question_follows_from_the_record(database, name):
     assert len(replayed) >= RECORDED["studies"][name]["questions"] - 1  # one was recorded, not asked
     for one in replayed:
         assert_same(one.again, one.asked)
-        assert one.equal or not SAME_MACHINE
 
 
 @pytest.mark.parametrize("name", RECORDED["studies"])
@@ -65,7 +62,7 @@ def test_a_study_continues_as_it_would_have(database, name):
     assert status.answers == expected["answers"]
     assert_same(status.gain, expected["gain"])
     question = study.ask("the next one", expected["context"])
-    assert question.options == expected["next"]["options"]
+    assert_same(question.options, expected["next"]["options"])
     study.tell(question, **expected["told"])
     then = study.ask("one more", expected["context"])
     assert_same(then.options, expected["then"]["options"])

@@ -3,6 +3,7 @@
 import functools
 import platform
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 Program = dict[str, Any]
@@ -30,8 +31,19 @@ def _here() -> Program:
     libraries = {name: _version(name) for name in ("askwise", "torch", "gpytorch", "numpy")}
     libraries["torch"] = str(torch.__version__)  # with the build, such as +cpu
     capability = torch.backends.cpu.get_cpu_capability()  # the instructions that torch uses
-    machine = f"{platform.system()} {platform.machine()} {capability}"
+    machine = f"{platform.system()} {platform.machine()} {capability}, {_processor()}"
     return {"numerics": VERSION, **libraries, "python": platform.python_version(), "cpu": machine}
+
+
+def _processor() -> str:
+    """Its model: libraries of linear algebra have code of its own for each, which rounds differently."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:  # only Linux has it
+        return platform.processor()
+    fields = dict(map(str.strip, line.split(":", 1)) for line in reversed(lines) if ":" in line)
+    named = [fields[name] for name in ("model name", "cpu family", "model") if name in fields]
+    return " ".join(named) or platform.processor()
 
 
 def _version(package: str) -> str:
