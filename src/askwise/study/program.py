@@ -41,7 +41,8 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:  # only Linux has it
         return platform.processor()
-    fields = dict(map(str.strip, line.split(":", 1)) for line in reversed(lines) if ":" in line)
+    parts = [line.partition(":") for line in reversed(lines)]
+    fields = {name.strip(): value.strip() for name, _, value in parts}  # of the first processor
     named = [fields[name] for name in ("model name", "cpu family", "model") if name in fields]
     return " ".join(named) or platform.processor()
 
