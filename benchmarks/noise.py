@@ -1,9 +1,10 @@
-"""What noise changes for duels: averaged and learned kernels, and every rule, from the committed campaigns.
+"""What noise, averaged kernels and what people are like change, by rule, from the committed campaigns.
 
     python benchmarks/noise.py    # writes docs/bench-noise.md from results/
 
 The campaigns are those of `askwise bench run`: pbo-learned and pbo-averaged, each also with a third and a
-tenth of the noise, on the functions of two dimensions, which all of them have.
+tenth of the noise, on the functions of two dimensions, which all of them have; pbo-lapses, pbo-ties and
+pbo-raters; and yes/no questions and batches with learned and with averaged kernels.
 """
 
 from pathlib import Path
@@ -12,7 +13,6 @@ import numpy as np
 from final_regrets import Regrets, regrets, within, within_both
 
 from askwise.bench.effects import averages, superiority
-from askwise.bench.results import load
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "bench-noise.md"
@@ -49,12 +49,34 @@ Mean regret at each deviation and over the three. *Least above*: the smallest pr
 deviations, that a run of the rule ends above one of another rule, and which rule that is.
 
 """
-LAPSES = """
-## Answers without looking
+PEOPLE = """
+## People who lapse, can't decide or differ
 
-With learned kernels, on the 30 functions of two and four parameters, deviation 3: 5% of the answers are given
-without looking (`pbo-lapses`, {runs} runs), and the lapse rate is learned with the kernel; or none are
-(`pbo-learned-3`), and the model knows it. Positive differences: lapses cost something.
+With learned kernels, on the functions of two parameters, deviation 3, 80 duels; each beside the same without it
+(`pbo-learned-3`), which the model knows. Positive differences: it costs something.
+
+"""
+HABITS = {
+    "pbo-lapses": (
+        "5% of the answers are given without looking",
+        "The lapse rate is learned with the kernel.",
+    ),
+    "pbo-ties": (
+        "Ties",
+        "Who feels a difference of less than half the noise can't decide and says so; the margin of ties is learned.",
+    ),
+    "pbo-raters": (
+        "Five people",
+        "They answer in turn; 30% of the variance of each taste is one's own, and what all like is sought. The"
+        " population model learns the share, and the noise of each person.",
+    ),
+}
+OTHERS = """
+## Yes/no questions and batches, with averaged kernels
+
+On the functions of two parameters with the deviation of the noise: yes/no questions (100 of them; `bbo-learned`, `bbo-averaged`)
+and batches of three, all comparisons of which are answered (30 batches; `batch-learned`, `batch-averaged`).
+Negative differences: averaging is better.
 
 """
 
@@ -90,11 +112,32 @@ def kernels(found: dict[tuple[str, int], Regrets]) -> list[str]:
     ]
 
 
-def lapses() -> list[str]:
-    """What it changes that people lapse."""
-    before, after = (regrets(RESULTS / name) for name in ("pbo-learned-3", "pbo-lapses"))
-    lines = ["| rule | none | 5% | difference | above |", "|---|---|---|---|---|"]
-    return lines + [changes(name, of, before, after) for name, of in groups(after).items()]
+def habits() -> list[str]:
+    """What it changes that people lapse, can't decide or differ."""
+    plain, lines = regrets(RESULTS / "pbo-learned-3", (2,)), []
+    for name, (title, about) in HABITS.items():
+        after = regrets(RESULTS / name, (2,))
+        lines += [f"### {title}", "", f"{about} `{name}`, {after['muc'].shape[1]} runs.", ""]
+        lines += ["| rule | without | with | difference | above |", "|---|---|---|---|---|"]
+        lines += [*(changes(group, of, plain, after) for group, of in groups(after).items()), ""]
+    return lines[:-1]
+
+
+def others() -> list[str]:
+    """What averaging changes for yes/no questions and batches."""
+    lines = ["| | rule | runs | learned | averaged | difference | above |", "|---|---|---|---|---|---|---|"]
+    for kind, title in (("bbo", "yes/no"), ("batch", "batches")):
+        before, after = (regrets(RESULTS / f"{kind}-{prior}", (2,)) for prior in ("learned", "averaged"))
+        good = tuple(rule for rule in after if rule != "random")
+        both = {f"all but `random` | {_runs(before, good)}/{_runs(after, good)}": good}
+        both |= {f"`{rule}` | {_runs(before, (rule,))}/{_runs(after, (rule,))}": (rule,) for rule in after}
+        lines += [changes(f"{title} | {name}", of, before, after) for name, of in both.items()]
+    return lines
+
+
+def _runs(found: Regrets, rules: tuple[str, ...]) -> int:
+    """Runs of each function."""
+    return sum(found[rule].shape[1] for rule in rules)
 
 
 def wins(found: Regrets, names: list[str]) -> np.ndarray:
@@ -142,8 +185,7 @@ def main() -> None:
     parts = [HEAD.format(functions=len(found["averaged", 1]["muc"]), runs=runs), KERNELS.format(good=good)]
     parts += ["\n".join(kernels(found)), "\n", RULES]
     parts.append("\n".join(rules({level: found["averaged", level] for level in LEVELS})) + "\n")
-    lapsing = load(RESULTS / "pbo-lapses").experiment.replicates
-    parts += [LAPSES.format(runs=lapsing), "\n".join(lapses()) + "\n"]
+    parts += [PEOPLE, "\n".join(habits()) + "\n", OTHERS, "\n".join(others()) + "\n"]
     PAGE.write_text("".join(parts))
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/strangers.py --device cuda --workers 14    # runs them, then writes the page
     python benchmarks/strangers.py --page                        # only docs/bench-strangers.md
-    python benchmarks/strangers.py --kernels learned             # with learned kernels only
+    python benchmarks/strangers.py --kernels learned             # with learned kernels only; others are kept
 
 No rule, prior or setting was chosen by these functions (random_functions.py).  Their standard deviation is
 three noises.
@@ -32,9 +32,8 @@ HEAD = """# Functions that nothing was tuned on
 `python benchmarks/strangers.py`: duels about ten random functions
 ([definition](../benchmarks/random_functions.py)): draws of Matern processes, smooth to rough, in two (4
 functions), four (3) and eight (3) dimensions. Nothing in askwise was tuned on them. Their standard deviation
-is three times that of the noise; {replicates} runs of {iterations} duels for each rule and function, on an
-H200 (`--kernels {kernels} --device cuda --replicates {replicates}`). Regret: 0 is the best point, 1 an
-average one. *Beats MUC*: how often a run ends above one of `muc` with the same kind of kernel. Intervals of
+is three times that of the noise; {iterations} duels in each run. Runs of each rule and function: {runs}.
+Regret: 0 is the best point, 1 an average one. *Beats MUC*: how often a run ends above one of `muc` with the same kind of kernel. Intervals of
 95% are for these functions, in the last column for functions like these.
 """
 
@@ -102,8 +101,8 @@ def page() -> str:
             if rule:
                 found.setdefault(prior, {})[rule] = kept[name]
         iterations = int(kept["iterations"])
-    replicates = next(iter(found["learned"].values())).shape[1]
-    parts = [HEAD.format(replicates=replicates, iterations=iterations, kernels=" ".join(found))]
+    runs = " and ".join(f"{each['muc'].shape[1]} with {prior} kernels" for prior, each in found.items())
+    parts = [HEAD.format(iterations=iterations, runs=runs)]
     parts += [f"## Kernels {prior}\n\n" + "\n".join(table(each)) + "\n" for prior, each in found.items()]
     if len(found) > 1:
         parts.append("## Averaged or learned\n\n" + "\n".join(kernels(found)) + "\n")
@@ -129,7 +128,7 @@ def main() -> None:
     if options.page:
         PAGE.write_text(page())
         return
-    kept: dict[str, np.ndarray] = {}
+    kept: dict[str, np.ndarray] = dict(np.load(options.out)) if options.out.exists() else {}
     for prior in options.kernels:
         rules = None if options.rules is None else tuple(options.rules)
         lengths = {"replicates": options.replicates, "iterations": options.iterations}
@@ -140,6 +139,7 @@ def main() -> None:
         kept |= {"functions": np.array(reduced.functions), "iterations": np.array(reduced.iterations)}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(options.out, **kept)  # type: ignore[arg-type]
+    PAGE.write_text(page())
 
 
 if __name__ == "__main__":
