@@ -349,8 +349,8 @@ FALL = {"se": -1.0, "matern32": -1.0, "matern52": -1 / 3}
 def correlation_and_fall(
     name: str, r: Float[Tensor, "*b"]
 ) -> tuple[Float[Tensor, "*b"], Float[Tensor, "*b"]]:
-    """Correlation at distances in units of the lengthscale over :data:`DECAY`, and its derivative in r divided
-    by r and :data:`FALL`.
+    """Correlation at distances r in units of the lengthscale over :data:`DECAY`, and its derivative in r over
+    ``FALL * r``.
 
     Together and without constants they take half the operations.
     """

@@ -119,6 +119,28 @@ class Predictive:
         """
         return Score(self, formula, log, mixed)
 
+    @functools.cached_property
+    def scaled(self) -> "Scaled":
+        """What evaluations in closed form need, of a stationary prior."""
+        prior = self.prior
+        assert isinstance(prior, Stationary)
+        per_length = DECAY[prior.name] / prior.lengthscale[..., None, :]
+        points = self.points * per_length
+        weights = prior.outputscale[..., None, None] * self.weights
+        mean = weights[..., :1]
+        return Scaled(
+            prior.name,
+            self.points.shape[-2] - (self.reference is not None),
+            per_length,
+            points,
+            torch.cat([points, torch.ones_like(points[..., :1])], -1),
+            weights,
+            mean,
+            mean.mT if self.shares is None else self.shares[..., None, None] * mean.mT,
+            prior.outputscale[..., None] * (1 if self.reference is None else 2),
+            FALL[prior.name] * per_length,
+        )
+
     def moments_of(self, projected: Tensor, prior_var: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance from the product with the weights and the sum of the prior variances."""
         if self.reference is None:
@@ -159,19 +181,19 @@ class Score:
 
     def correlation(self, x: Float[Tensor, "*lane q d"]) -> Float[Tensor, "*c q p"]:
         """Prior correlation with the data's points, which scores of one belief share."""
-        predictive, scaled = self.predictive, self._scaled
+        predictive, scaled = self.predictive, self.predictive.scaled
         if predictive.shares is None:
             r = distance(x * scaled.per_length, scaled.points[..., : scaled.observed, :])
         else:
             lengths = scaled.per_length[..., 0, :].reciprocal()
             r = distances_by_kernel(x, predictive.points[0, ..., : scaled.observed, :], lengths)
-        return correlation_and_fall(predictive.prior.name, r)[0]
+        return correlation_and_fall(scaled.name, r)[0]
 
     def from_correlation(
         self, x: Float[Tensor, "*lane q d"], correlation: Float[Tensor, "*c q p"]
     ) -> Float[Tensor, "*e q"]:
         """Scores of points with this :meth:`correlation`; only where they are in closed form."""
-        predictive, scaled = self.predictive, self._scaled
+        predictive, scaled = self.predictive, self.predictive.scaled
         weights = scaled.mean if self.formula is None else scaled.weights
         projected = correlation @ weights[..., : scaled.observed, :]
         if self.formula is None:
@@ -188,24 +210,23 @@ class Score:
         noisy = self.predictive.slopes is not None and self.formula is not None
         if noisy or not isinstance(prior, Stationary):
             return by_autograd(self, x)
-        scaled = self._scaled
+        scaled = self.predictive.scaled
         with torch.no_grad():
             at = x * scaled.per_length
-            correlation, fall = correlation_and_fall(prior.name, self._distances(x, at))
+            correlation, fall = correlation_and_fall(scaled.name, self._distances(x, at))
             if self.formula is None:
                 value, by_cross = self._mean(correlation @ scaled.mean), scaled.by_mean
             else:
                 value, by_projected = self._through_formula(correlation @ scaled.weights)
                 by_cross = by_projected @ scaled.weights.mT
-            pull = (fall * by_cross) @ scaled.points_and_one
-            grad = (pull[..., -1:] * at - pull[..., :-1]) * scaled.per_fall
+            grad = scaled.slope(at, fall, by_cross)
             if self.predictive.shares is not None:
                 grad = grad.sum(0)
             return value, grad
 
     def _distances(self, x: Float[Tensor, "*lane q d"], at: Float[Tensor, "*c q d"]) -> Tensor:
         """Distances from the points, in the units of :func:`correlation_and_fall`."""
-        scaled = self._scaled
+        scaled = self.predictive.scaled
         if self.predictive.shares is None:
             return distance(at, scaled.points)
         return distances_by_kernel(x, self.predictive.points[0], scaled.per_length[..., 0, :].reciprocal())
@@ -235,28 +256,6 @@ class Score:
         """The mean, of several kernels that of their mixture."""
         return mean if self.predictive.shares is None else (self.predictive.shares[..., None] * mean).sum(0)
 
-    @functools.cached_property
-    def _scaled(self) -> "_Scaled":
-        """What all evaluations need."""
-        predictive, prior = self.predictive, self.predictive.prior
-        assert isinstance(prior, Stationary)
-        per_length = DECAY[prior.name] / prior.lengthscale[..., None, :]
-        points = predictive.points * per_length
-        weights = prior.outputscale[..., None, None] * predictive.weights
-        mean = weights[..., :1]
-        by_mean = mean.mT if predictive.shares is None else predictive.shares[..., None, None] * mean.mT
-        return _Scaled(
-            predictive.points.shape[-2] - (predictive.reference is not None),
-            per_length,
-            points,
-            torch.cat([points, torch.ones_like(points[..., :1])], -1),
-            weights,
-            mean,
-            by_mean,
-            prior.outputscale[..., None] * (1 if predictive.reference is None else 2),
-            FALL[prior.name] * per_length,
-        )
-
     def _through_formula(self, projected: Tensor) -> tuple[Tensor, Tensor]:
         """Scores, and their gradients in the product with the weights."""
         mean, var = self._moments(projected)
@@ -272,7 +271,7 @@ class Score:
         """Mean and variance from the product with the weights, which is overwritten."""
         if self.predictive.offset is not None:
             projected.sub_(self.predictive.offset)
-        return self.predictive.moments_of(projected, self._scaled.prior_var)
+        return self.predictive.moments_of(projected, self.predictive.scaled.prior_var)
 
     def _mean(self, projected: Float[Tensor, "*c q 1"]) -> Float[Tensor, "*e q"]:
         """The mean from the product with its weights."""
@@ -291,9 +290,11 @@ class Score:
 
 
 @dataclass(frozen=True, eq=False)
-class _Scaled:
+class Scaled:
     """Predictive weights for correlations, and points in the units of :func:`correlation_and_fall`."""
 
+    name: str
+    """Of the kernel."""
     observed: int
     """Number of points, the reference apart."""
     per_length: Float[Tensor, "*k 1 d"]
@@ -306,3 +307,13 @@ class _Scaled:
     """Derivative of the mean in the correlations."""
     prior_var: Float[Tensor, "*k 1"]
     per_fall: Float[Tensor, "*k 1 d"]
+
+    def slope(
+        self,
+        at: Float[Tensor, "*c q d"],
+        fall: Float[Tensor, "*c q p"],
+        by_correlation: Float[Tensor, "*e q p"],
+    ) -> Float[Tensor, "*e q d"]:
+        """Gradient in the points, from that in their correlations with the points of the data."""
+        pull = (fall * by_correlation) @ self.points_and_one
+        return (pull[..., -1:] * at - pull[..., :-1]) * self.per_fall

@@ -16,7 +16,14 @@ from torch import Tensor
 
 from askwise.model import Belief, Score
 from askwise.numerics import Generators, mixed_logit, of_lanes, rand, randn, sobol, standardised
-from askwise.search.ascent import VALUE_TOLERANCE, Scored, finite_scores, local_maxima, score_scale
+from askwise.search.ascent import (
+    VALUE_TOLERANCE,
+    Scored,
+    finite_scores,
+    local_maxima,
+    score_scale,
+    with_gradient,
+)
 from askwise.space import LISTED, Domain, Pool
 
 _CHUNK_POINTS = {"cpu": 2**12, "cuda": 2**18}  # points that fit the CPU cache or GPU memory
@@ -111,10 +118,12 @@ class Search:
                 found = self._best_point(score, () if draws is None else (draws,))
         return found.clone()
 
-    def local_maximum(self, score: Scored, groups: Float[Tensor, "k *lane q d"]) -> Tensor:
-        """The best group [*lane, q, d] reached by an ascent from these."""
+    def local_maximum(
+        self, score: Scored, groups: Float[Tensor, "k *lane q d"], scale: Float[Tensor, "*lane 1"]
+    ) -> Float[Tensor, "*lane q d"]:
+        """The best group reached by an ascent from these; ``scale``: that of the scores."""
         with torch.no_grad():
-            return self._best_from(score, groups, score_scale(finite_scores(score(groups).movedim(0, -1))))
+            return self._best_from(score, groups, scale)
 
     def select(self, lanes: Int[Tensor, " k"]) -> "Search":
         """The search for some of the lanes."""
@@ -220,10 +229,7 @@ class Search:
 
     def _best_from(self, score: Scored, groups: Tensor, scale: Tensor) -> Tensor:
         lanes = len(self.lanes)
-
-        def by_lane(x: Tensor) -> Tensor:
-            return score(x.movedim(lanes, 0)).movedim(0, lanes)
-
+        by_lane = _ByLane(score, lanes)
         return self._best_reached(by_lane, groups.movedim(0, lanes), scale)[0].squeeze(lanes)
 
     def _best_reached(
@@ -269,6 +275,21 @@ class Search:
         values = finite_scores(_in_chunks(score, every, -2))
         best = values.topk(min(_ITEMS, len(rows)), -1).indices
         return every.gather(-2, best[..., None].expand(*best.shape, d))
+
+
+@dataclass(frozen=True)
+class _ByLane:
+    """A score of groups [k, *lane, q, d] as one of [*lane, k, q, d]."""
+
+    score: Scored
+    lanes: int
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.score(x.movedim(self.lanes, 0)).movedim(0, self.lanes)
+
+    def with_gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        value, grad = with_gradient(self.score, x.movedim(self.lanes, 0))
+        return value.movedim(0, self.lanes), grad.movedim(0, self.lanes)
 
 
 def coincide(
