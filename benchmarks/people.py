@@ -9,7 +9,7 @@ of an answer.  Every run is a lane.  `answers.py` and `minutes.py` report what i
 import argparse
 import functools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -31,7 +31,7 @@ from askwise.numerics import generator, ndtr, sobol
 from askwise.rules import Asks, Rule, parse
 from askwise.rules.base import Belief, Points, Search
 from askwise.rules.muc_joint import JointMaximallyUncertainChallenge
-from askwise.search import batches
+from askwise.search import batches, best_challengers
 
 FOUND = Path(__file__).resolve().parent.parent / "docs" / "bench-people.npz"
 NAMES = sorted(name for name, function in FUNCTIONS.items() if 2 <= function.dim <= 4)
@@ -117,6 +117,24 @@ def best_option(belief: Belief, x: Tensor) -> Tensor:
     return belief.mean(x)[..., 0] + draws(belief, x, 128).amax(-1).mean(-1)
 
 
+def with_better_member(
+    score: Callable[[Tensor], Tensor], found: Tensor, member: int, search: Search
+) -> Tensor:
+    """The batch after a global search for one member and a local search for all."""
+
+    def score_of_member(x: Tensor) -> Tensor:
+        points = x.movedim(-2, 0)[..., None, :]
+        others = found.expand(len(points), *found.shape)
+        group = torch.cat([others[..., :member, :], points, others[..., member + 1 :, :]], -2)
+        return score(group).movedim(0, -1)
+
+    best = search.argmax(score_of_member)
+    replaced = torch.cat([found[..., :member, :], best, found[..., member + 1 :, :]], -2)
+    improved = search.local_maximum(score, torch.stack([found, replaced]), torch.ones_like(found[..., 0, :1]))
+    better = score(improved[None])[0] > score(found[None])[0]
+    return torch.where(better[..., None, None], improved, found)
+
+
 @dataclass(frozen=True)
 class Trial(Rule, register=False):
     """A rule for batches that was tried: the champion and challengers of highest score, or free members."""
@@ -135,10 +153,10 @@ class Trial(Rule, register=False):
         def score(x: Tensor) -> Tensor:
             return worth(belief, torch.cat([champion.expand(*x.shape[:-2], 1, -1), x], -2))
 
-        begun = batches._exchange(belief, champion, m, search, JointMaximallyUncertainChallenge().total)
-        found = search.argmax(score, q=m - 1, extra=begun)
+        begun = best_challengers(belief, champion, m, search, JointMaximallyUncertainChallenge().total)
+        found = search.argmax(score, q=m - 1, extra=begun[None])
         for member in range(m - 1):
-            found = batches._with_better_member(score, found, member, search)
+            found = with_better_member(score, found, member, search)
         found = torch.cat([champion, batches._sorted(found)], -2)
         if self.score == "win":
             return found

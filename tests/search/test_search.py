@@ -454,15 +454,12 @@ def test_space_filling_points_are_even_over_the_cube(d):
 # challengers
 
 
-def exchange_batches(belief: Belief, champion: Tensor, m: int, text: str) -> Tensor:
+def exchange_batches(belief: Belief, champion: Tensor, m: int, text: str) -> tuple[Tensor, Tensor]:
+    """Batches that the exchange algorithm builds, without the champion, and all candidates with it."""
     search = Search(belief.data.lanes, generator(0), belief.data.points)
-    return challengers._exchange(belief, champion, m, search, parse(text).total)
-
-
-def candidates(champion: Tensor, count: int) -> Tensor:
-    search = searching(champion.shape[-1])
-    inside = search.space_filling(count)
-    return torch.cat([champion, inside, (2 * inside - 0.5).clamp(0, 1), search.corners()])
+    points = torch.cat([champion, challengers._candidates(belief, champion, m, search)], -2)
+    chosen, _ = challengers._exchange(Pairs.of(belief, points), belief.data.lanes, m, parse(text).total)
+    return challengers._points(points, chosen[..., 1:]), points
 
 
 def groups_of(points: Tensor, m: int) -> Tensor:
@@ -480,9 +477,9 @@ def test_the_exchange_algorithm_finds_the_best_batch_of_few_candidates(text, m, 
     for lane in range(12):
         belief = beliefs.select(lane)
         champion = Search.around(belief, generator(0)).champion(belief)
-        points = candidates(champion, 8)
+        extra, points = exchange_batches(belief, champion, m, text)
+        assert len(points) == 1 + 8 + 8 + 2  # all candidates, since there are few
         every = total(Pairs.of(belief, points[groups_of(points, m)])).max()
-        extra = exchange_batches(belief, champion, m, text)
         found = total(Pairs.of(belief, torch.cat([champion.expand(len(extra), 1, 1), extra], -2)))
         assert found.max() <= every + 1e-9
         best.append(bool(found.max() >= every - 1e-9))
@@ -494,10 +491,9 @@ def test_no_exchange_of_one_member_improves_the_best_batch(text):
     belief, total, m = inferred(4, 2), parse(text).total, 4
     search = Search.around(belief, generator(0))
     champion = search.champion(belief)
-    extra = exchange_batches(belief, champion, m, text)
+    extra, each = exchange_batches(belief, champion, m, text)
     for lane in range(4):
-        alone = belief.select(lane)
-        points = candidates(champion[lane], 256)
+        alone, points = belief.select(lane), each[lane]
         batches = torch.cat([champion[lane].expand(len(extra), 1, 2), extra[:, lane]], -2)
         values = total(Pairs.of(alone, batches))
         batch = batches[values.argmax()]
@@ -516,7 +512,7 @@ def test_challengers_are_no_worse_than_the_batches_they_start_from(text):
     def value(x: Tensor) -> Tensor:
         return total(Pairs.of(belief, torch.cat([champion.expand(*x.shape[:-2], 1, -1), x], -2)))
 
-    extra = exchange_batches(belief, champion, m, text)
+    extra, _ = exchange_batches(belief, champion, m, text)
     found = best_challengers(belief, champion, m, search, total)
     assert found.shape == (3, m - 1, 2)
     assert (value(found) >= value(extra).amax(0) - 1e-12).all()
@@ -524,20 +520,57 @@ def test_challengers_are_no_worse_than_the_batches_they_start_from(text):
     assert (found[..., 0].diff(dim=-1) > -2e-6).all()  # in lexicographic order
 
 
-@pytest.mark.parametrize(("m", "members"), [(3, [0, 1]), (5, [0, 1, 2, 3]), (6, [])])
-def test_each_member_of_a_small_batch_is_searched_globally(m, members, monkeypatch):
-    searched = []
+@pytest.mark.parametrize("m", [3, 5])
+def test_each_member_of_the_best_batch_is_replaced_by_the_best_candidates(m, monkeypatch):
+    monkeypatch.setattr(challengers, "_REPLACEMENTS", 4)
+    belief, total = inferred(3, 2), parse("muc").total
+    search = Search.around(belief, generator(0))
+    champion = search.champion(belief)
+    points = torch.cat([champion, challengers._candidates(belief, champion, m, search)], -2)
+    pairs = Pairs.of(belief, points)
+    batches, _ = challengers._exchange(pairs, belief.data.lanes, m, total)
+    others = challengers._with_other_members(pairs, batches, total)
+    assert others.shape == (4 * (m - 1), 3, m)
 
-    def record(score: Scored, found: Tensor, member: int, search: Search) -> Tensor:
-        searched.append(member)
-        return found
+    def value(lane: int, members: Tensor) -> Tensor:
+        return total(Pairs.of(belief.select(lane), points[lane, members]))
+
+    for lane in range(3):
+        values = total(pairs.among(batches[..., None, :]))[:, lane, 0]  # ties differ in rounding
+        best = batches[values.argmax(), lane]
+        each = others[:, lane].view(4, m - 1, m).movedim(0, 1)
+        for member in range(1, m):
+            got = each[member - 1]
+            kept = [place for place in range(m) if place != member]
+            assert (got[:, kept] == best[kept]).all()
+            trial = best.expand(points.shape[-2], -1).clone()
+            trial[:, member] = torch.arange(points.shape[-2])
+            near(value(lane, got).sort().values, value(lane, trial).topk(4).values.sort().values, 1e-12)
+
+
+def test_batches_of_more_than_nine_are_not_repaired(monkeypatch):
+    def refuse(*_: object) -> Tensor:
+        raise AssertionError
 
     monkeypatch.setattr(challengers, "_CANDIDATES", 8)
-    monkeypatch.setattr(challengers, "_with_better_member", record)
+    monkeypatch.setattr(challengers, "_with_other_members", refuse)
     belief = inferred(2, 1)
     search = Search.around(belief, generator(0))
-    best_challengers(belief, search.champion(belief), m, search, parse("muc").total)
-    assert searched == members
+    best_challengers(belief, search.champion(belief), 10, search, parse("muc").total)
+
+
+def test_candidates_fill_the_space_and_have_the_worst_opponents_of_the_champion():
+    belief = inferred(3, 2)
+    search = Search.around(belief, generator(0))
+    champion = search.champion(belief)
+    got = challengers._candidates(belief, champion, 3, search)
+    assert got.shape == (3, 128, 2)
+    near(got[0, :32], search.space_filling(256)[0, :32], 0)
+    near(got[0, 32:64], search.faces(256)[0, :32], 0)
+    every = torch.cat([search.space_filling(256), search.faces(256), search.corners()], -2)
+    doubt = belief.predictive.against(champion).score(parse("muc").score)
+    rest = torch.cat([every[:, 32:256], every[:, 288:]], 1)
+    near(doubt(got[:, 64:]).sort(descending=True).values, doubt(rest).topk(64).values, 1e-12)
 
 
 def test_a_single_challenger_is_that_of_the_duel():

@@ -29,6 +29,7 @@ from askwise.model.fitting import refit_count as refit_count
 from askwise.model.fitting import with_fitted_margin as with_fitted_margin
 from askwise.model.fitting import with_parameters as with_parameters
 from askwise.model.gibbs import hallucinated as hallucinated
+from askwise.model.groups import GroupScore as GroupScore
 from askwise.model.inference import Method as Method
 from askwise.model.inference import infer as infer
 from askwise.model.kernels import SMOOTHNESS as SMOOTHNESS

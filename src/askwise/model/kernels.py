@@ -341,6 +341,31 @@ def correlation_at(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     return decay.mul_(torch.addcmul(scaled, scaled, scaled, value=1 / 3).add_(1))
 
 
+DECAY = {"se": 1.0, "matern32": math.sqrt(3), "matern52": math.sqrt(5)}
+"""Lengthscales in units of which :func:`correlation_and_fall` takes distances."""
+FALL = {"se": -1.0, "matern32": -1.0, "matern52": -1 / 3}
+
+
+def correlation_and_fall(
+    name: str, r: Float[Tensor, "*b"]
+) -> tuple[Float[Tensor, "*b"], Float[Tensor, "*b"]]:
+    """Correlation at distances r in units of the lengthscale over :data:`DECAY`, and its derivative in r over
+    ``FALL * r``.
+
+    Together and without constants they take half the operations.
+    """
+    if name == "se":
+        correlation = r.square().mul_(-0.5).exp_()
+        return correlation, correlation
+    decay = r.neg().exp_()
+    straight = torch.addcmul(decay, decay, r)
+    return (
+        (straight, decay)
+        if name == "matern32"
+        else (torch.addcmul(straight, decay, r.square(), value=1 / 3), straight)
+    )
+
+
 def steepness(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """Derivative of the correlation in r, divided by r: finite at r = 0."""
     if name == "se":

@@ -43,6 +43,7 @@ class Path:
     prior: Covariance
     points: Float[Tensor, "*lane p d"]
     update: Float[Tensor, "count *lane p"]
+    in_closed_form = True
 
     def __call__(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
         """Values of all draws at ``x``."""
@@ -83,6 +84,7 @@ class PathOfEach:
     lanes: torch.Size
     groups: tuple[tuple[Tensor, Path], ...]
     """Which of the draws [count * lane], and a path that has these as its lanes."""
+    in_closed_form = True
 
     def __call__(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
         """Values of all draws at ``x``."""

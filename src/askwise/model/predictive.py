@@ -21,15 +21,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from askwise.model.kernels import (
+    DECAY,
+    FALL,
     Covariance,
     Stationary,
+    correlation_and_fall,
     correlation_at,
     distance,
     distances_by_kernel,
-    grad_in_first,
-    steepness,
 )
-from askwise.numerics import Mixed, by_autograd, by_moments, mixed_moments
+from askwise.numerics import Mixed, Sloped, by_autograd, by_moments, mixed_moments
 
 Formula = Callable[[Tensor, Tensor], Tensor]
 """A score as a function of mean and variance, differentiable by autograd."""
@@ -49,6 +50,8 @@ class Predictive:
     """Slopes of the logarithm of the answers' noise, if it depends on the setting."""
     shares: Float[Tensor, "*lane"] | None = None
     """Of several kernels, which are the first dimension of all of the above: the probability of each."""
+    observed: Float[Tensor, "*lane p d"] | None = None
+    """The points without the reference, if there is one."""
 
     def against(self, reference: Float[Tensor, "*c 1 d"]) -> "Predictive":
         """The predictive distribution of f minus its value at ``reference``."""
@@ -60,7 +63,8 @@ class Predictive:
         weights[..., p, k] = 1.0
         offset = self.prior.cross(reference, points) @ weights
         offset[..., -1] = 0.0  # the covariance with the reference is not shifted
-        return Predictive(self.prior, points, weights, reference, offset, self.slopes, self.shares)
+        kept = self.points if self.observed is None else self.observed
+        return Predictive(self.prior, points, weights, reference, offset, self.slopes, self.shares, kept)
 
     def mean_only(self) -> "Predictive":
         """The same mean with the prior variance."""
@@ -115,6 +119,28 @@ class Predictive:
         """
         return Score(self, formula, log, mixed)
 
+    @functools.cached_property
+    def scaled(self) -> "Scaled":
+        """What evaluations in closed form need, of a stationary prior."""
+        prior = self.prior
+        assert isinstance(prior, Stationary)
+        per_length = DECAY[prior.name] / prior.lengthscale[..., None, :]
+        points = self.points * per_length
+        weights = prior.outputscale[..., None, None] * self.weights
+        mean = weights[..., :1]
+        return Scaled(
+            prior.name,
+            self.points.shape[-2] - (self.reference is not None),
+            per_length,
+            points,
+            torch.cat([points, torch.ones_like(points[..., :1])], -1),
+            weights,
+            mean,
+            mean.mT if self.shares is None else self.shares[..., None, None] * mean.mT,
+            prior.outputscale[..., None] * (1 if self.reference is None else 2),
+            FALL[prior.name] * per_length,
+        )
+
     def moments_of(self, projected: Tensor, prior_var: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance from the product with the weights and the sum of the prior variances."""
         if self.reference is None:
@@ -146,10 +172,35 @@ class Score:
 
     def __call__(self, x: Float[Tensor, "*lane q d"]) -> Float[Tensor, "*c q"]:
         """Scores of the points."""
+        if self.in_closed_form and not x.requires_grad:
+            return self.from_correlation(x, self.correlation(x))
         mean, var = self.predictive.moments_by_kernel(x)
         if self.formula is None:
             return self._shared(mean)
         return self._value(*self.predictive.in_noise(x, mean, var))
+
+    def correlation(self, x: Float[Tensor, "*lane q d"]) -> Float[Tensor, "*c q p"]:
+        """Prior correlation with the data's points, which scores of one belief share."""
+        predictive, scaled = self.predictive, self.predictive.scaled
+        if predictive.shares is None:
+            r = distance(x * scaled.per_length, scaled.points[..., : scaled.observed, :])
+        else:
+            lengths = scaled.per_length[..., 0, :].reciprocal()
+            r = distances_by_kernel(x, predictive.points[0, ..., : scaled.observed, :], lengths)
+        return correlation_and_fall(scaled.name, r)[0]
+
+    def from_correlation(
+        self, x: Float[Tensor, "*lane q d"], correlation: Float[Tensor, "*c q p"]
+    ) -> Float[Tensor, "*e q"]:
+        """Scores of points with this :meth:`correlation`; only where they are in closed form."""
+        predictive, scaled = self.predictive, self.predictive.scaled
+        weights = scaled.mean if self.formula is None else scaled.weights
+        projected = correlation @ weights[..., : scaled.observed, :]
+        if self.formula is None:
+            return self._mean(projected)
+        if predictive.reference is not None:
+            projected[..., -1] = predictive.prior.cross(x, predictive.reference)[..., 0]
+        return self._value(*self._moments(projected))
 
     def with_gradient(
         self, x: Float[Tensor, "*lane q d"]
@@ -159,61 +210,110 @@ class Score:
         noisy = self.predictive.slopes is not None and self.formula is not None
         if noisy or not isinstance(prior, Stationary):
             return by_autograd(self, x)
-        length, points, weights, prior_var = self._scaled
+        scaled = self.predictive.scaled
         with torch.no_grad():
-            r = self._distances(x)
-            x = x / length
-            projected = correlation_at(prior.name, r) @ weights
+            at = x * scaled.per_length
+            correlation, fall = correlation_and_fall(scaled.name, self._distances(x, at))
             if self.formula is None:
-                value, by_cross = projected[..., 0], weights[..., 0][..., None, :]
-                if self.predictive.offset is not None:
-                    value = value - self.predictive.offset[..., 0]
-                if self.predictive.shares is not None:
-                    value, by_cross = self._shared(value), self.predictive.shares[..., None, None] * by_cross
+                value, by_cross = self._mean(correlation @ scaled.mean), scaled.by_mean
             else:
-                value, by_projected = self._through_formula(projected, prior_var)
-                by_cross = by_projected @ weights.mT
-            grad = grad_in_first(x, points, steepness(prior.name, r).mul_(by_cross)) / length
-            return value, grad if self.predictive.shares is None else grad.sum(0)
+                value, by_projected = self._through_formula(correlation @ scaled.weights)
+                by_cross = by_projected @ scaled.weights.mT
+            grad = scaled.slope(at, fall, by_cross)
+            if self.predictive.shares is not None:
+                grad = grad.sum(0)
+            return value, grad
 
-    def _distances(self, x: Float[Tensor, "*lane q d"]) -> Tensor:
-        """Distances from the points, in lengthscales."""
-        length, points, *_ = self._scaled
+    def _distances(self, x: Float[Tensor, "*lane q d"], at: Float[Tensor, "*c q d"]) -> Tensor:
+        """Distances from the points, in the units of :func:`correlation_and_fall`."""
+        scaled = self.predictive.scaled
         if self.predictive.shares is None:
-            return distance(x / length, points)
-        return distances_by_kernel(x, self.predictive.points[0], length[..., 0, :])
+            return distance(at, scaled.points)
+        return distances_by_kernel(x, self.predictive.points[0], scaled.per_length[..., 0, :].reciprocal())
+
+    @property
+    def in_closed_form(self) -> bool:
+        """Whether gradients need no autograd."""
+        predictive, formula = self.predictive, None if self.formula is None else self._formula[0]
+        noisy = predictive.slopes is not None and formula is not None
+        closed = formula is None or isinstance(formula, Sloped)
+        return closed and not noisy and isinstance(predictive.prior, Stationary)
 
     def _value(self, mean: Tensor, var: Tensor) -> Tensor:
         """The score from mean and variance, of several kernels from those of each."""
+        formula, *weights = self._formula
+        return formula(mean, var, *weights)
+
+    @property
+    def _formula(self) -> tuple[Callable[..., Tensor], *tuple[Tensor, ...]]:
+        """The formula, and the weights that it takes of several kernels."""
         assert self.formula is not None
         if self.predictive.shares is None:
-            return self.formula(mean, var)
-        return (self.mixed or by_moments(self.formula))(mean, var, self.predictive.shares[..., None])
+            return (self.formula,)
+        return self.mixed or by_moments(self.formula), self.predictive.shares[..., None]
 
     def _shared(self, mean: Tensor) -> Tensor:
         """The mean, of several kernels that of their mixture."""
         return mean if self.predictive.shares is None else (self.predictive.shares[..., None] * mean).sum(0)
 
-    @functools.cached_property
-    def _scaled(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Lengthscale, points in its units, weights of correlations, and the sum of the prior variances."""
-        predictive, prior = self.predictive, self.predictive.prior
-        assert isinstance(prior, Stationary)
-        length, scale = prior.lengthscale[..., None, :], prior.outputscale
-        prior_var = scale[..., None] * (1 if predictive.reference is None else 2)
-        return length, predictive.points / length, scale[..., None, None] * predictive.weights, prior_var
-
-    def _through_formula(self, projected: Tensor, prior_var: Tensor) -> tuple[Tensor, Tensor]:
+    def _through_formula(self, projected: Tensor) -> tuple[Tensor, Tensor]:
         """Scores, and their gradients in the product with the weights."""
-        if self.predictive.offset is not None:
-            projected = projected.sub_(self.predictive.offset)
-        mean, var = self.predictive.moments_of(projected, prior_var)
-        with torch.enable_grad():
-            value = self._value(mean.requires_grad_(), var.requires_grad_())
-            by_mean, by_var = torch.autograd.grad(value.sum(), (mean, var), materialize_grads=True)
+        mean, var = self._moments(projected)
+        value, by_mean, by_var = self._with_slopes(mean, var)
         twice = (by_var * (var > 0)).mul_(-2)
         by_projected = projected * twice[..., None]
         by_projected[..., 0] = by_mean
         if self.predictive.reference is not None:
             by_projected[..., -1] = twice
-        return value.detach(), by_projected
+        return value, by_projected
+
+    def _moments(self, projected: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance from the product with the weights, which is overwritten."""
+        if self.predictive.offset is not None:
+            projected.sub_(self.predictive.offset)
+        return self.predictive.moments_of(projected, self.predictive.scaled.prior_var)
+
+    def _mean(self, projected: Float[Tensor, "*c q 1"]) -> Float[Tensor, "*e q"]:
+        """The mean from the product with its weights."""
+        mean = projected[..., 0]
+        return self._shared(mean if self.predictive.offset is None else mean - self.predictive.offset[..., 0])
+
+    def _with_slopes(self, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores, and their slopes in mean and variance."""
+        formula, *weights = self._formula
+        if isinstance(formula, Sloped):
+            return formula.with_slopes(mean, var, *weights)
+        with torch.enable_grad():
+            value = formula(mean.requires_grad_(), var.requires_grad_(), *weights)
+            by_mean, by_var = torch.autograd.grad(value.sum(), (mean, var), materialize_grads=True)
+        return value.detach(), by_mean, by_var
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """Predictive weights for correlations, and points in the units of :func:`correlation_and_fall`."""
+
+    name: str
+    """Of the kernel."""
+    observed: int
+    """Number of points, the reference apart."""
+    per_length: Float[Tensor, "*k 1 d"]
+    points: Float[Tensor, "*lane p d"]
+    points_and_one: Float[Tensor, "*lane p e"]
+    weights: Float[Tensor, "*c p m"]
+    mean: Float[Tensor, "*c p 1"]
+    """The first of them."""
+    by_mean: Float[Tensor, "*c 1 p"]
+    """Derivative of the mean in the correlations."""
+    prior_var: Float[Tensor, "*k 1"]
+    per_fall: Float[Tensor, "*k 1 d"]
+
+    def slope(
+        self,
+        at: Float[Tensor, "*c q d"],
+        fall: Float[Tensor, "*c q p"],
+        by_correlation: Float[Tensor, "*e q p"],
+    ) -> Float[Tensor, "*e q d"]:
+        """Gradient in the points, from that in their correlations with the points of the data."""
+        pull = (fall * by_correlation) @ self.points_and_one
+        return (pull[..., -1:] * at - pull[..., :-1]) * self.per_fall

@@ -5,8 +5,10 @@ singular matrices, batched BFGS, generators seeded by name.  Nothing here knows 
 """
 
 from askwise.numerics import seeds as seeds
+from askwise.numerics.autograd import Sloped as Sloped
 from askwise.numerics.autograd import by_autograd as by_autograd
 from askwise.numerics.autograd import last as last
+from askwise.numerics.autograd import sloped as sloped
 from askwise.numerics.bfgs import Objective as Objective
 from askwise.numerics.bfgs import Pruning as Pruning
 from askwise.numerics.bfgs import minimize as minimize
@@ -35,6 +37,7 @@ from askwise.numerics.normal import interval_moments as interval_moments
 from askwise.numerics.normal import log_ndtr as log_ndtr
 from askwise.numerics.normal import ndtr as ndtr
 from askwise.numerics.normal import owens_t as owens_t
+from askwise.numerics.normal import rate_with_slopes as rate_with_slopes
 from askwise.numerics.normal import standardised as standardised
 from askwise.numerics.normal import success_probability as success_probability
 from askwise.numerics.normal import truncated_moments as truncated_moments

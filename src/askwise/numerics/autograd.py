@@ -1,5 +1,6 @@
 """Gradients by autograd, and hand-written gradients that must not be differentiated again."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,31 @@ def by_autograd(f: Callable[[Tensor], Tensor], x: Tensor) -> tuple[Tensor, Tenso
         if not value.requires_grad:  # f does not depend on x
             return value, torch.zeros_like(x)
         return value.detach(), torch.autograd.grad(value.sum(), x)[0]
+
+
+class Sloped:
+    """A formula of mean and variance that also gives its slopes in both, without autograd.
+
+    In a search's inner loop autograd takes as long as the formula.
+    """
+
+    def __init__(
+        self, value: Callable[..., Tensor], with_slopes: Callable[..., tuple[Tensor, Tensor, Tensor]]
+    ) -> None:
+        """``with_slopes``: the value, and its slopes in mean and variance, from the same arguments."""
+        functools.update_wrapper(self, value)
+        self.value, self.with_slopes = value, with_slopes
+
+    def __call__(self, *arguments: Tensor) -> Tensor:
+        """The value alone, differentiable by autograd."""
+        return self.value(*arguments)
+
+
+def sloped(
+    with_slopes: Callable[..., tuple[Tensor, Tensor, Tensor]],
+) -> Callable[[Callable[..., Tensor]], Sloped]:
+    """Decorator that adds the slopes to a formula."""
+    return lambda value: Sloped(value, with_slopes)
 
 
 def last(gradient: Tensor, *inputs: Tensor) -> Tensor:

@@ -36,6 +36,7 @@ def minimize(  # noqa: PLR0913
     value_tolerance: float = 0.0,
     longest_step: float = 2.0,
     inverse: Float[Tensor, "lane k k"] | None = None,
+    known: tuple[Float[Tensor, " lane"], Float[Tensor, "lane k"]] | None = None,
     pruning: Pruning | None = None,
 ) -> tuple[Float[Tensor, "kept k"], Float[Tensor, " kept"]]:
     """Local minimiser of each lane and its value, by projected BFGS; never worse than ``start``.
@@ -44,12 +45,12 @@ def minimize(  # noqa: PLR0913
     too high.  A lane has converged when its projected gradient is below ``gradient_tolerance``, a step
     lowers its value by less than ``value_tolerance``, or backtracking along the gradient fails; it then
     stays where it is.  Each evaluation serves one step of every lane, a new one or a backtracked one.
-    ``inverse``: initial inverse Hessian.  ``pruning``: lanes that fall far behind their group stop, and only
-    the best of each group are returned.
+    ``inverse``: initial inverse Hessian.  ``known``: values and gradients at the starts.  ``pruning``: lanes
+    that fall far behind their group stop, and only the best of each group are returned.
     Source: Bertsekas (1982), SIAM J. Control Optim. 20, for the treatment of the bounds.
     """
     with torch.no_grad():
-        lanes = _Lanes(objective, start.clamp(lower, upper), lower, upper, inverse)
+        lanes = _Lanes(objective, start.clamp(lower, upper), lower, upper, inverse, known)
         for number in range(max_steps):
             if pruning is not None and number == pruning.after:
                 lanes.prune(pruning)
@@ -70,10 +71,16 @@ class _Lanes:
     """
 
     def __init__(
-        self, objective: Objective, x: Tensor, lower: Tensor, upper: Tensor, inverse: Tensor | None
+        self,
+        objective: Objective,
+        x: Tensor,
+        lower: Tensor,
+        upper: Tensor,
+        inverse: Tensor | None,
+        known: tuple[Tensor, Tensor] | None,
     ) -> None:
         self.objective, self.x, self.lower, self.upper = objective, x, lower, upper
-        self.value, self.grad = self.evaluate(x)
+        self.value, self.grad = self.evaluate(x) if known is None else known
         self.value = self.value.nan_to_num(torch.inf, torch.inf, -torch.inf)
         self.running = torch.ones_like(self.value, dtype=torch.bool)
         self.step_size = torch.ones_like(self.value)

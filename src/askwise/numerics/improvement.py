@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.numerics.autograd import last
+from askwise.numerics.autograd import last, sloped
 from askwise.numerics.normal import gauss_legendre, hazard, log_ndtr, ndtr, truncated_moments
 
 _LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
@@ -20,6 +20,7 @@ _NODES = 40
 _TINY = 1e-100
 
 
+@sloped(lambda mean, var: _improvement_with_slopes(mean, var))
 def log_expected_improvement(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
     r"""Logarithm of :math:`\mathbb E[f_+] = \mu \Phi(z) + \sigma \phi(z)` with :math:`z = \mu / \sigma`.
 
@@ -32,18 +33,24 @@ def log_expected_improvement(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b
 class _LogImprovement(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, mean: Tensor, var: Tensor) -> Tensor:
-        sd = var.clamp_min(_TINY).sqrt()
-        z = mean / sd
-        rate, depth, _ = truncated_moments(z)
-        ctx.save_for_backward(mean, var, sd, rate, depth)
-        return torch.special.log_ndtr(z) + (sd * depth).log()
+        value, by_mean, by_var = _improvement_with_slopes(mean, var)
+        ctx.save_for_backward(mean, var, by_mean, by_var)
+        return value
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        mean, var, sd, rate, depth = ctx.saved_tensors
-        by_mean = 1 / (sd * depth)
-        by_var = rate * by_mean / (2 * sd)
+        mean, var, by_mean, by_var = ctx.saved_tensors
         return grad * last(by_mean, mean, var), grad * last(by_var, mean, var)
+
+
+def _improvement_with_slopes(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The logarithm of the improvement, and its slopes."""
+    sd = var.clamp_min(_TINY).sqrt()
+    z = mean / sd
+    rate, depth, _ = truncated_moments(z)
+    size = sd * depth
+    by_mean = 1 / size
+    return torch.special.log_ndtr(z) + size.log(), by_mean, rate * by_mean / (2 * sd)
 
 
 def expected_best(

@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.numerics.normal import binary_entropy, log_ndtr, ndtr, standardised
+from askwise.numerics.autograd import Sloped, sloped
+from askwise.numerics.normal import binary_entropy, log_ndtr, ndtr, rate_with_slopes, standardised
 from askwise.numerics.uncertainty import epistemic_variance, mutual_information
 
 Mixed = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -28,11 +29,17 @@ def mixed_moments(
     return middle, (weights * (var + (mean - middle).square())).sum(0)
 
 
+@sloped(lambda mean, var, weights: _rate_with_slopes(mean, var, weights))
 def mixed_rate(
     mean: Float[Tensor, "k *#b"], var: Float[Tensor, "k *#b"], weights: Float[Tensor, "k *#b"]
 ) -> Float[Tensor, "*#b"]:
     r"""Success probability, :math:`\bar p = \sum_k w_k p_k` with :math:`p_k = \Phi(h_k)`."""
     return (weights * ndtr(standardised(mean, var))).sum(0)
+
+
+def _rate_with_slopes(mean: Tensor, var: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    rate, by_mean, by_var = rate_with_slopes(mean, var)
+    return (weights * rate).sum(0), weights * by_mean, weights * by_var
 
 
 def mixed_logit(
@@ -43,6 +50,7 @@ def mixed_logit(
     return (log_weights + log_ndtr(h)).logsumexp(0) - (log_weights + log_ndtr(-h)).logsumexp(0)
 
 
+@sloped(lambda mean, var, weights: _log_variance_with_slopes(mean, var, weights))
 def mixed_log_variance(
     mean: Float[Tensor, "k *#b"], var: Float[Tensor, "k *#b"], weights: Float[Tensor, "k *#b"]
 ) -> Float[Tensor, "*#b"]:
@@ -60,11 +68,31 @@ def mixed_log_variance(
     return (weights * (within + apart.square())).sum(0).clamp_min(_TINY).log()
 
 
+def _log_variance_with_slopes(mean: Tensor, var: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    within, by_mean, by_var = epistemic_variance.with_slopes(mean, var)
+    # of the less likely outcome, as above; the slopes of the averaged rate cancel
+    side = 1 - 2 * ((weights * standardised(mean, var)).sum(0) > 0).to(mean)
+    rate, rate_by_mean, rate_by_var = rate_with_slopes(side * mean, var)
+    apart = rate - (weights * rate).sum(0)
+    total = (weights * (within + apart.square())).sum(0)
+    share = weights * torch.where(total > _TINY, 1 / total, 0.0)
+    by_mean = torch.addcmul(by_mean, 2 * side * apart, rate_by_mean)
+    by_var = torch.addcmul(by_var, 2 * apart, rate_by_var)
+    return total.clamp_min(_TINY).log(), share * by_mean, share * by_var
+
+
+@sloped(lambda mean, var, weights: _deviation_with_slopes(mean, var, weights))
 def mixed_deviation(
     mean: Float[Tensor, "k *#b"], var: Float[Tensor, "k *#b"], weights: Float[Tensor, "k *#b"]
 ) -> Float[Tensor, "*#b"]:
     """Standard deviation of the success rate, with a finite gradient where all variances are zero."""
     return (0.5 * mixed_log_variance(mean, var, weights)).exp()
+
+
+def _deviation_with_slopes(mean: Tensor, var: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    log, by_mean, by_var = _log_variance_with_slopes(mean, var, weights)
+    value = (0.5 * log).exp()
+    return value, 0.5 * value * by_mean, 0.5 * value * by_var
 
 
 def mixed_information(
@@ -103,12 +131,31 @@ def mixed_expectation(log_formula: Callable[[Tensor, Tensor], Tensor]) -> Mixed:
     def averaged(mean: Tensor, var: Tensor, weights: Tensor) -> Tensor:
         return (weights.clamp_min(_TINY).log() + log_formula(mean, var)).logsumexp(0)
 
-    return averaged
+    def with_slopes(mean: Tensor, var: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        assert isinstance(log_formula, Sloped)
+        each, by_mean, by_var = log_formula.with_slopes(mean, var)
+        each = weights.clamp_min(_TINY).log() + each
+        value = each.logsumexp(0)
+        share = (each - value).exp()
+        return value, share * by_mean, share * by_var
+
+    return Sloped(averaged, with_slopes) if isinstance(log_formula, Sloped) else averaged
 
 
 def by_moments(formula: Callable[[Tensor, Tensor], Tensor]) -> Mixed:
     """A formula of mean and variance at those of the mixture."""
-    return lambda mean, var, weights: formula(*mixed_moments(mean, var, weights))
+
+    def at_moments(mean: Tensor, var: Tensor, weights: Tensor) -> Tensor:
+        return formula(*mixed_moments(mean, var, weights))
+
+    def with_slopes(mean: Tensor, var: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        assert isinstance(formula, Sloped)
+        middle, total = mixed_moments(mean, var, weights)
+        value, by_mean, by_var = formula.with_slopes(middle, total)
+        # the slope of the middle in each squared distance from it cancels
+        return value, weights * (by_mean + 2 * by_var * (mean - middle)), weights * by_var
+
+    return Sloped(at_moments, with_slopes) if isinstance(formula, Sloped) else at_moments
 
 
 def mixed_entropy(

@@ -168,6 +168,15 @@ def standardised(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float
     return mean / (1 + var).sqrt()
 
 
+def rate_with_slopes(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """:func:`success_probability`, and its slopes in mean and variance."""
+    one = 1 + var
+    scale = one.rsqrt()
+    h = mean * scale
+    by_mean = torch.exp(-0.5 * h.square()).mul_(scale).mul_(_INV_SQRT_2PI)
+    return ndtr(h), by_mean, mean * by_mean / (-2 * one)
+
+
 def deviation(var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """Standard deviation, with a finite gradient where the variance is zero."""
     return var.clamp_min(_SMALLEST_VARIANCE).sqrt()

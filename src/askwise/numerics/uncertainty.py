@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.numerics.autograd import last
+from askwise.numerics.autograd import last, sloped
 from askwise.numerics.normal import binary_entropy, gauss_legendre, hazard, ndtr, owens_t, standardised
 
 _VARIANCE_NODES = 20  # 1e-14 relative over the whole plane; 16 would do for |mean| <= 8
@@ -28,6 +28,7 @@ _LEGENDRE_NODES, _HERMITE_NODES = 10, 16  # along y and over the normal: 1e-10 r
 _HOULSBY_C = math.sqrt(math.pi * math.log(2) / 2)
 
 
+@sloped(lambda mean, var: _with_slopes(mean, var, log=False))
 def epistemic_variance(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
     r"""Variance of the success rate: the epistemic part of the outcome's variance.
 
@@ -41,6 +42,7 @@ def epistemic_variance(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) ->
     return _EpistemicVariance.apply(*torch.broadcast_tensors(mean, var), False)  # type: ignore[no-untyped-call]
 
 
+@sloped(lambda mean, var: _with_slopes(mean, var, log=True))
 def log_epistemic_variance(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
     r"""Logarithm of :func:`epistemic_variance`, with a gradient where the variance itself underflows.
 
@@ -53,9 +55,35 @@ def log_epistemic_variance(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]
     return _EpistemicVariance.apply(*torch.broadcast_tensors(mean, var), True)  # type: ignore[no-untyped-call]
 
 
+@sloped(lambda mean, var: _deviation_with_slopes(mean, var))
 def epistemic_deviation(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
     """Standard deviation of the success rate, with a finite gradient where ``var`` is zero."""
     return torch.exp(0.5 * log_epistemic_variance(mean, var.clamp_min(1e-300)))
+
+
+def _with_slopes(mean: Tensor, var: Tensor, log: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """The epistemic variance or its logarithm, and the slopes in mean and variance."""
+    h2, a, by_angle, plain = _scaled_integrals(mean, var)
+    by_mean, by_var = _slopes(mean, var, h2, a, plain)
+    if log:
+        value = torch.addcmul((by_angle / math.pi).log(), mean * a, mean * a, value=-1)
+        return value, by_mean / by_angle, by_var / by_angle
+    factor = torch.exp(-mean.square() / (1 + 2 * var)) / math.pi
+    return factor * by_angle, factor * by_mean, factor * by_var
+
+
+def _slopes(mean: Tensor, var: Tensor, h2: Tensor, a: Tensor, plain: Tensor) -> tuple[Tensor, Tensor]:
+    """Slopes of the epistemic variance in mean and variance, divided by its factor outside the integral."""
+    scaled = plain / (1 + var)
+    a2 = a.square()
+    return (mean * scaled).neg_(), torch.addcmul(a2 * a / (1 + a2), h2, scaled, value=0.5)
+
+
+def _deviation_with_slopes(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    log, by_mean, by_var = _with_slopes(mean, var.clamp_min(1e-300), log=True)
+    value = (0.5 * log).exp_()
+    half = 0.5 * value
+    return value, half * by_mean, half * by_var
 
 
 def _scaled_integrals(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -96,10 +124,9 @@ class _EpistemicVariance(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         mean, var, h2, a, plain, factor = ctx.saved_tensors
-        scaled = plain / (1 + var)
-        by_var = torch.addcmul(a.pow(3) / (1 + a.square()), h2, scaled, value=0.5)
+        by_mean, by_var = _slopes(mean, var, h2, a, plain)
         grad = grad / factor if ctx.log else grad * factor
-        return grad * last(-mean * scaled, mean, var), grad * last(by_var, mean, var), None
+        return grad * last(by_mean, mean, var), grad * last(by_var, mean, var), None
 
 
 def aleatoric_variance(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:

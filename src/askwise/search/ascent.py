@@ -54,19 +54,22 @@ def local_maxima(
 
     flat = start.reshape(-1, q * d)
     moves = flat.new_ones(q * d, dtype=torch.bool) if free is None else free.repeat(q)
-    columns = moves.nonzero()[:, 0]
+    lower, upper = torch.where(moves, 0.0, flat), torch.where(moves, 1.0, flat)
+    flat, columns = flat.clamp(lower, upper), moves.nonzero()[:, 0]
     curved = len(columns) <= _MAX_CURVATURE_VARIABLES
     keep, after = min(count, max(_KEEP, count // 8)), _TRIAL if curved else 4 * _TRIAL
+    inverse, known = _inverse_hessian(objective, flat, columns) if curved else (None, None)
     found, value = minimize(
         objective,
         flat,
-        torch.where(moves, 0.0, flat),
-        torch.where(moves, 1.0, flat),
+        lower,
+        upper,
         max_steps=_MAX_STEPS,
         gradient_tolerance=_GRADIENT_TOLERANCE,
         value_tolerance=VALUE_TOLERANCE,
         longest_step=0.3,
-        inverse=_inverse_hessian(objective, flat, columns) if curved else None,
+        inverse=inverse,
+        known=known,
         pruning=Pruning(count, keep, after),
     )
     return found.view(*shape, -1, q, d), value.view(*shape, -1)
@@ -74,8 +77,9 @@ def local_maxima(
 
 def _inverse_hessian(
     objective: Objective, start: Float[Tensor, "r k"], columns: Int[Tensor, " c"]
-) -> Float[Tensor, "r k k"]:
-    """Inverse of the absolute Hessian in these variables, by finite differences of gradients.
+) -> tuple[Float[Tensor, "r k k"], tuple[Float[Tensor, " r"], Float[Tensor, "r k"]]]:
+    """Inverse of the absolute Hessian in these variables, by finite differences of gradients; and values and
+    gradients at the starts.
 
     All differences are one evaluation, which for a single study costs hardly more than that of the
     starts alone, and saves more than a third of all evaluations (291 instead of 463 on 15 beliefs).
@@ -86,14 +90,16 @@ def _inverse_hessian(
     )  # not torch's default dtype, which users set
     size = torch.where(start > 0.5, -step, step)
     moved = torch.cat([start[:, None, :], start[:, None, :] + torch.diag_embed(size)[:, columns]], 1)
-    grad = objective(moved.view(-1, k))[1].view(len(start), -1, k)[..., columns]
+    values, grads = objective(moved.view(-1, k))
+    known = values.view(len(start), -1)[:, 0], grads.view(len(start), -1, k)[:, 0]
+    grad = grads.view(len(start), -1, k)[..., columns]
     hessian = ((grad[:, 1:] - grad[:, :1]) / size[:, columns, None]).nan_to_num(0.0, 0.0, 0.0)
     parts = [torch.linalg.eigh(part) for part in ((hessian + hessian.mT) / 2).split(_EIGH_BATCH)]
-    values, vectors = (torch.cat(part) for part in zip(*parts, strict=True))
+    values, vectors = parts[0] if len(parts) == 1 else (torch.cat(part) for part in zip(*parts, strict=True))
     floor = 1e-3 * values.abs().amax(-1, keepdim=True) + 1e-12
     inverse = start.new_zeros(len(start), k, k)
     inverse[:, columns[:, None], columns] = (vectors / values.abs().clamp_min(floor)[:, None, :]) @ vectors.mT
-    return inverse
+    return inverse, known
 
 
 def with_gradient(score: Scored, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,13 +7,17 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from askwise.model import Belief
+from askwise.model import Belief, GroupScore
+from askwise.numerics import log_epistemic_variance, mixed_log_variance
+from askwise.search.ascent import finite_scores, score_scale
 from askwise.search.search import Search
 
-_CANDIDATES = 256  # points among which the exchange algorithm chooses
-_TRIES = 64  # initial batches of the exchange algorithm, divided by their size
+_CANDIDATES = 256  # points inside the cube, and as many on its faces
+_LEAST_KEPT, _KEPT_PER_MEMBER = 128, 24  # among which the exchange algorithm chooses
+_TRIES = 24  # initial batches of the exchange algorithm, divided by their size
 _ROUNDS = 3
-_SMALL = 5  # batches up to this size are worth a global search for each member
+_SMALL = 9  # batches up to this size are worth replacing each member
+_REPLACEMENTS = 24  # candidates for each member
 
 
 @dataclass(frozen=True)
@@ -47,37 +51,58 @@ def best_challengers(
 ) -> Float[Tensor, "*lane k d"]:
     """The m - 1 points that together with the champion have the highest ``total``.
 
-    An exchange algorithm builds batches from points inside and on the faces of the cube; an ascent in all
-    members improves them.
+    An exchange algorithm builds batches from candidates inside and on the faces of the cube; small ones are
+    joined by the best with one member replaced.  An ascent in all members improves them.
     """
-
-    def score(x: Tensor) -> Tensor:
-        return total(Pairs.of(belief, torch.cat([champion.expand(*x.shape[:-2], 1, -1), x], -2)))
-
+    score = GroupScore(belief, champion, lambda var, epistemic: total(Pairs(var, epistemic)))
     if m == 2:  # points [*lane, k, d] are groups of one
         return search.argmax(lambda x: score(x.movedim(-2, 0)[..., None, :]).movedim(0, -1))
-    found = search.argmax(score, q=m - 1, extra=_exchange(belief, champion, m, search, total))
-    for member in range(m - 1 if m <= _SMALL else 0):
-        found = _with_better_member(score, found, member, search)
-    return _sorted(found)
+    points = torch.cat([champion, _candidates(belief, champion, m, search)], -2)
+    pairs = Pairs.of(belief, points)
+    chosen, scale = _exchange(pairs, champion.shape[:-2], m, total)
+    if m <= _SMALL:
+        chosen = torch.cat([chosen, _with_other_members(pairs, chosen, total)])
+    return _sorted(search.local_maximum(score, _points(points, chosen[..., 1:]), scale))
 
 
-def _with_better_member(
-    score: Callable[[Tensor], Tensor], found: Float[Tensor, "*lane k d"], member: int, search: Search
-) -> Float[Tensor, "*lane k d"]:
-    """The batch after a global search for one member and a local search for all."""
+def _candidates(
+    belief: Belief, champion: Float[Tensor, "*lane 1 d"], m: int, search: Search
+) -> Float[Tensor, "*lane c d"]:
+    """Points inside and on the faces of the cube: a few that fill it, and the champion's worst opponents."""
+    # the best members are often on the faces of the cube
+    parts = [search.space_filling(_CANDIDATES), search.faces(_CANDIDATES), search.corners()]
+    kept = max(_LEAST_KEPT, _KEPT_PER_MEMBER * m)
+    points = torch.cat(parts, -2)
+    if kept >= points.shape[-2]:
+        return points
+    doubt = belief.predictive.against(champion).score(log_epistemic_variance, mixed=mixed_log_variance)(
+        points
+    )
+    first = torch.arange(kept // 4, device=points.device)
+    filling = torch.cat([first, _CANDIDATES + first])
+    best = doubt.index_fill(-1, filling, -torch.inf).topk(kept - len(filling), -1).indices
+    chosen = torch.cat([filling.expand(*best.shape[:-1], -1), best], -1)
+    return points.gather(-2, chosen[..., None].expand(*chosen.shape, points.shape[-1]))
 
-    def score_of_member(x: Tensor) -> Tensor:
-        points = x.movedim(-2, 0)[..., None, :]
-        others = found.expand(len(points), *found.shape)
-        group = torch.cat([others[..., :member, :], points, others[..., member + 1 :, :]], -2)
-        return score(group).movedim(0, -1)
 
-    best = search.argmax(score_of_member)
-    replaced = torch.cat([found[..., :member, :], best, found[..., member + 1 :, :]], -2)
-    improved = search.local_maximum(score, torch.stack([found, replaced]))
-    better = score(improved[None])[0] > score(found[None])[0]
-    return torch.where(better[..., None, None], improved, found)
+def _with_other_members(
+    pairs: Pairs, batches: Int[Tensor, "tries *lane m"], total: Total
+) -> Int[Tensor, "s *lane m"]:
+    """The best batch with one member replaced, the best few for each member."""
+    best = total(pairs.among(batches[..., None, :]))[..., 0].argmax(0)
+    found = batches.gather(0, best[None, ..., None].expand(1, *batches.shape[1:]))
+    every, k = torch.arange(pairs.var.shape[-1], device=found.device), found.shape[-1] - 1
+    trial = found[..., None, :].expand(k, *found.shape[1:-1], len(every), k + 1).clone()
+    for member in range(k):
+        trial[member, ..., member + 1] = every
+    best = total(pairs.among(trial)).topk(min(_REPLACEMENTS, len(every)), -1).indices
+    return trial.gather(-2, best[..., None].expand(*best.shape, k + 1)).movedim(-2, 0).flatten(0, 1)
+
+
+def _points(points: Float[Tensor, "*lane c d"], members: Int[Tensor, "s *lane k"]) -> Tensor:
+    """The points with these indices."""
+    index = members[..., None].expand(*members.shape, points.shape[-1])
+    return points.expand(len(members), *points.shape).gather(-2, index)
 
 
 def _sorted(found: Float[Tensor, "*lane k d"]) -> Float[Tensor, "*lane k d"]:
@@ -89,28 +114,28 @@ def _sorted(found: Float[Tensor, "*lane k d"]) -> Float[Tensor, "*lane k d"]:
 
 
 def _exchange(
-    belief: Belief, champion: Float[Tensor, "*lane 1 d"], m: int, search: Search, total: Total
-) -> Float[Tensor, "tries *lane k d"]:
-    """Batches of candidates that no exchange of one member improves, from several initial batches."""
-    lanes, d = champion.shape[:-2], champion.shape[-1]
-    # the best members are often on the faces of the cube
-    inside, faces = search.space_filling(_CANDIDATES), search.faces(_CANDIDATES)
-    points = torch.cat([champion, inside, faces, search.corners()], -2)
-    pairs = Pairs.of(belief, points)
-    tries = max(1, _TRIES // m)
-    every = torch.arange(points.shape[-2], device=points.device)
+    pairs: Pairs, lanes: torch.Size, m: int, total: Total
+) -> tuple[Int[Tensor, "tries *lane m"], Float[Tensor, "*lane 1"]]:
+    """Batches that no exchange of one member improves, from several initial ones; and the scale of scores.
+
+    The first candidate is the champion, a member of all.
+    """
+    tries, count = max(1, _TRIES // m), pairs.var.shape[-1]
+    every = torch.arange(count, device=pairs.var.device)
     # the first batch starts as copies of the champion, the others as space-filling points
-    number = torch.arange(tries * m, device=points.device).view(tries, m)
-    chosen = (1 + number % _CANDIDATES).masked_fill((number < m) | (number % m == 0), 0)
+    number = torch.arange(tries * m, device=pairs.var.device).view(tries, m)
+    chosen = (1 + number % (count - 1)).masked_fill((number < m) | (number % m == 0), 0)
     chosen = chosen.view(tries, *[1] * len(lanes), m).expand(tries, *lanes, m)
+    initial = total(pairs.among(chosen[..., None, :]))[..., 0]
     for _ in range(_ROUNDS):
         before = chosen
         for member in range(1, m):
-            trial = chosen[..., None, :].repeat_interleave(len(every), -2)
+            trial = chosen[..., None, :].repeat_interleave(count, -2)
             trial[..., member] = every
-            best = total(pairs.among(trial)).argmax(-1, keepdim=True)
+            values = total(pairs.among(trial))
+            best = values.argmax(-1, keepdim=True)
             chosen = torch.cat([chosen[..., :member], best, chosen[..., member + 1 :]], -1)
         if torch.equal(before, chosen):
             break
-    members = chosen[..., 1:, None].expand(*chosen.shape[:-1], m - 1, d)
-    return points.expand(tries, *points.shape).gather(-2, members)
+    scores = torch.cat([initial, values.amax(-1)]).movedim(0, -1)
+    return chosen, score_scale(finite_scores(scores))
