@@ -19,8 +19,8 @@ from askwise.model.belief import Belief
 from askwise.model.data import Data
 from askwise.model.likelihood import Likelihood
 from askwise.model.sites import (
-    InferenceProblem,
     Posterior,
+    Problem,
     Sites,
     Solved,
     initial_sites,
@@ -37,12 +37,15 @@ _FURTHER, _FAR = (
     10,
     0.03,
 )  # steps between two factorisations at most, and how much smaller the last one has to be
-_MIXED_BELOW = 0.1  # change of the sites; above it, memory of such long steps misleads
+_MIXED_BELOW, _MIXED_FROM = (
+    0.1,
+    4,
+)  # change of the sites, or steps: the memory of the first, long ones misleads
 _STILL_RUNNING = {"cpu": 1.0, "cuda": 0.5}  # share of lanes, from which those that have converged are dropped
 
 
 def ep(
-    problem: InferenceProblem, warm: Sites | None = None, tolerance: float = 1e-8, max_sweeps: int = 1000
+    problem: Problem, warm: Sites | None = None, tolerance: float = 1e-8, max_sweeps: int = 1000
 ) -> Belief:
     """Posterior of f by expectation propagation, with evidence differentiable in the kernel.
 
@@ -65,7 +68,7 @@ def ep(
 
 
 def _fixed_point(
-    problem: InferenceProblem, warm: Sites | None, tolerance: float, max_sweeps: int
+    problem: Problem, warm: Sites | None, tolerance: float, max_sweeps: int
 ) -> tuple[tuple[Tensor, ...], Solved]:
     """Sites, evidence and convergence of each lane; a sweep updates those that have not converged."""
     tau, nu = initial_sites(problem.data, warm)
@@ -182,7 +185,7 @@ class _AndersonAcceleration:
 
     Takes the point in the span of the last few iterates whose residual is smallest.  That saves a third of
     the sweeps on easy problems; a lane in which it increases the residual three times falls back to damped
-    steps, which are slow but safe.  Residuals of ``mixed_below`` and more are not mixed.
+    steps, which are slow but safe.  The first few residuals are mixed only below ``mixed_below``.
     """
 
     def __init__(self, sites: Float[Tensor, "lane 2 n"], mixed_below: float = math.inf) -> None:
@@ -221,7 +224,8 @@ class _AndersonAcceleration:
 
     def step(self, residual: Tensor, scale: Tensor, now: np.ndarray) -> None:
         """The next sites, from the residual of these, whose scaled norm is ``now``."""
-        accelerated = (self.failures < _MAX_FAILURES) & (now < self.mixed_below)
+        mixes = (now < self.mixed_below) | (self.count >= _MIXED_FROM)
+        accelerated = (self.failures < _MAX_FAILURES) & mixes
         worse = now > np.where(accelerated, 2.0, 1.0) * self.last_change
         self.failures = self.failures + worse
         raised = np.minimum(self.damping * np.where(accelerated, 1.2, 1.05), 1.0)

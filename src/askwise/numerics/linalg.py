@@ -6,7 +6,7 @@ n = 160 on (pytorch issue 142815), so askwise does not use it.
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from askwise.errors import Refused
@@ -85,11 +85,22 @@ def thin_root(matrix: Float[Tensor, "*b n n"]) -> Float[Tensor, "*b n r"]:
     return torch.from_numpy(np.stack(padded)).reshape(*matrix.shape[:-1], rank)
 
 
+def leading_rows(matrix: Float[Tensor, "n n"], least: float) -> Int[Tensor, " r"]:
+    """The rows that explain most of a covariance: pivots of its Cholesky factor that exceed ``least``."""
+    _, pivots, rank = _factored(matrix.cpu().numpy(), least)
+    return torch.from_numpy(pivots[:rank].astype(np.int64)).to(matrix.device)
+
+
 def _pivoted(matrix: np.ndarray) -> np.ndarray:
+    factor, pivots, rank = _factored(matrix, 4 * np.finfo(matrix.dtype).eps * matrix.diagonal().max())
+    unpivoted = np.empty((len(matrix), rank))
+    unpivoted[pivots] = np.tril(factor)[:, :rank]
+    return unpivoted
+
+
+def _factored(matrix: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray, int]:
+    """Cholesky factor, pivots and rank."""
     from scipy.linalg.lapack import dpstrf  # a tenth of a second, which a first question need not wait for
 
-    tolerance = 4 * np.finfo(matrix.dtype).eps * matrix.diagonal().max()
-    factor, pivots, rank, _ = dpstrf(matrix, tol=tolerance, lower=1)
-    unpivoted = np.empty((len(matrix), rank))
-    unpivoted[pivots - 1] = np.tril(factor)[:, :rank]
-    return unpivoted
+    factor, pivots, rank, _ = dpstrf(matrix, tol=least, lower=1)
+    return factor, pivots - 1, rank
