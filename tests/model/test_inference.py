@@ -213,6 +213,37 @@ def test_hard_cases_agree_with_the_textbook(case, outputscale, method):
     assert_agrees(aw.infer(data, aw.kernel(*settings), method), wanted(data, settings, x, method), x)
 
 
+@pytest.mark.parametrize(
+    "seed", [*range(100, 112), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(112, 148))]
+)
+def test_steps_between_factorisations_lead_to_the_posterior_of_the_textbook(seed, monkeypatch):
+    """As from 160 answers on; several kinds of points and variances from 1e-6 to 1e6."""
+    monkeypatch.setattr(sys.modules["askwise.model.ep"], "_REFINED_FROM", 0)
+    data, settings, x = random_problem(seed)
+    assert_agrees(aw.infer(data, aw.kernel(*settings)), wanted(data, settings, x, "ep"), x)
+
+
+@pytest.mark.parametrize("case", HARD)
+def test_steps_between_factorisations_converge_in_hard_cases(case, monkeypatch):
+    plain = aw.infer(HARD[case], aw.kernel("se", 0.4, 100.0))
+    monkeypatch.setattr(sys.modules["askwise.model.ep"], "_REFINED_FROM", 0)
+    longer = aw.infer(HARD[case], aw.kernel("se", 0.4, 100.0))
+    assert longer.converged
+    assert longer.sweeps <= 10 + plain.sweeps + plain.sweeps // 2
+    assert_same(longer, plain, HARD[case].points[:3], 1e-7)
+
+
+@pytest.mark.parametrize("task", ["yes/no", "duels"])
+def test_hundreds_of_answers_agree_with_the_textbook_after_a_few_sweeps(task):
+    X = torch.rand(200, 2, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    c = (X.sum((-2, -1)) > 2).long()
+    data = aw.Data.binary(X[:, 0], c) if task == "yes/no" else aw.Data.duels(X, c)
+    settings, x = ("matern52", 0.3, 4.0), X[:3, 1]
+    belief = aw.infer(data, aw.kernel(*settings))
+    assert_agrees(belief, wanted(data, settings, x, "ep"), x)
+    assert belief.sweeps <= 10
+
+
 def test_a_newton_step_that_descends_is_halved_until_it_does_not():
     """Two lanes of one row with variance one; the step leads far beyond the maximum, and one lane runs."""
     g, target = f64([[0.0], [0.0]]), f64([[40.0], [40.0]])

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from askwise.numerics.linalg import cholesky, root
+from askwise.numerics.linalg import cholesky, inverse_factor_, root
 
 
 def lower_rank(n, rank, seed=0):
@@ -56,3 +56,28 @@ def test_eigenvalues_below_zero_count_as_zero():
 def test_empty_matrices_have_empty_factors():
     empty = torch.zeros(2, 0, 0, dtype=torch.float64)
     assert cholesky(empty)[0].shape == root(empty).shape == empty.shape
+
+
+@pytest.mark.parametrize("n", [1, 6, 159, 160, 240])
+def test_an_inverse_factor_and_its_pivots_are_those_of_the_cholesky_factor(n):
+    matrices = torch.stack([lower_rank(n, n, seed) + torch.eye(n, dtype=torch.float64) for seed in range(2)])
+    lower = torch.linalg.cholesky(matrices)
+    inverse, pivots = inverse_factor_(matrices.clone())
+    torch.testing.assert_close(inverse @ lower, torch.eye(n, dtype=torch.float64).expand_as(lower))
+    torch.testing.assert_close(inverse, inverse.tril(), rtol=0, atol=0)
+    torch.testing.assert_close(pivots, lower.diagonal(dim1=-2, dim2=-1))
+
+
+@pytest.mark.parametrize("n", [6, 200])
+def test_of_a_matrix_that_needs_jitter_the_inverse_factor_has_the_same(n):
+    good = lower_rank(n, n) + torch.eye(n, dtype=torch.float64)
+    bad = lower_rank(n, 2) - 1e-9 * torch.eye(n, dtype=torch.float64)
+    both = torch.stack([good, bad])
+    inverse, pivots = inverse_factor_(both.clone())
+    lower, jitter = cholesky(both)
+    assert jitter.tolist() == [0, jitter[1]]
+    assert jitter[1] > 0
+    torch.testing.assert_close(pivots, lower.diagonal(dim1=-2, dim2=-1))
+    torch.testing.assert_close(
+        inverse, torch.linalg.solve_triangular(lower, torch.eye(n).double(), upper=False)
+    )

@@ -84,7 +84,9 @@ class Belief:
     @classmethod
     def joined(cls, prior: Covariance, data: Data, parts: Sequence["Belief"]) -> "Belief":
         """One belief about ``data`` from beliefs about consecutive groups of its lanes."""
-        tensors = map(torch.cat, zip(*(part._tensors() for part in parts), strict=True))
+        width = max(part.factor.shape[-1] for part in parts)
+        padded = [replace(one, factor=pad(one.factor, (0, width - one.factor.shape[-1]))) for one in parts]
+        tensors = map(torch.cat, zip(*(part._tensors() for part in padded), strict=True))
         joined = cls._made(prior, data, [*tensors], None)
         return joined.of_rater(None) if data.share.any() else joined
 
@@ -161,6 +163,12 @@ class Belief:
             K = K * self.data.rater_correlation
         return K + torch.diag_embed(self.data.point_noise) if self.data.point_noise.any() else K
 
+    def covariance_among(self, index: Int[Tensor, " r"]) -> Float[Tensor, "*lane r r"]:
+        """That of some of the points, which have no noise."""
+        points = self.data.points[..., index, :]
+        K = self.shared_prior.cross(points, points)
+        return K * replace(self.data, rater=self.data.rater[..., index]).rater_correlation
+
     def mean(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q"]:
         """Posterior mean of f."""
         return self._unfolded(self.predictive.mean_only().moments(self._folded(x))[0], x)
@@ -177,10 +185,23 @@ class Belief:
     @functools.cached_property
     def predictive(self) -> Predictive:
         """The same mean and variance with hand-written gradients, for searches."""
-        weights = torch.cat([self.alpha[..., None], self.factor], -1)
+        weights, points = torch.cat([self.alpha[..., None], self.factor], -1), self.data.points
         if self.about is not None:
             weights = self.about.coupling[..., None] * weights
-        return Predictive(self.prior, self.data.points, weights, slopes=self.slopes)
+        if self.is_thin:
+            weights, points = weights[..., self.support, :], points[..., self.support, :]
+        return Predictive(self.prior, points, weights, slopes=self.slopes)
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether only some of the points have weights: landmarks that stand for the others."""
+        return self.factor.shape[-1] < min(self.data.n, self.data.points.shape[-2])
+
+    @functools.cached_property
+    def support(self) -> Int[Tensor, " r"]:
+        """Indices of the points that have weights in any lane."""
+        weighted = (self.alpha != 0) | (self.factor != 0).any(-1)
+        return weighted.reshape(-1, weighted.shape[-1]).any(0).nonzero()[:, 0]
 
     def cov(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q q"]:
         """Posterior covariance of f between the points of ``x``."""
@@ -188,7 +209,7 @@ class Belief:
 
     def joint(self, x: Float[Tensor, "*b q d"]) -> tuple[Float[Tensor, "*c q"], Float[Tensor, "*c q q"]]:
         """Posterior mean, and covariance between the points of ``x``."""
-        projected = self.prior.cross(self._folded(x), self.data.points) @ self.predictive.weights
+        projected = self.prior.cross(self._folded(x), self.predictive.points) @ self.predictive.weights
         projected = self._unfolded(projected.mT, x).mT
         explained = projected[..., 1:]
         return projected[..., 0], self.prior.cross(x, x) - explained @ explained.mT
@@ -199,7 +220,7 @@ class Belief:
         """Mean and variance of ``f(x) - f(other)``, point by point."""
         x, other = torch.broadcast_tensors(x, other)
         folded, against = self._folded(x), self._folded(other)
-        cross, other_cross = (self.prior.cross(part, self.data.points) for part in (folded, against))
+        cross, other_cross = (self.prior.cross(part, self.predictive.points) for part in (folded, against))
         projected = (cross - other_cross) @ self.predictive.weights
         both = self.prior.diagonal(folded) + self.prior.diagonal(against)
         prior_var = both - 2 * self.prior.paired(folded, against)

@@ -359,28 +359,37 @@ class Data:
 
     def matvec(self, values: Float[Tensor, "*lane p k"]) -> Float[Tensor, "*lane n k"]:
         """``A @ values``: from points to rows."""
-        first, second = self._indices(values)
-        taken = values.gather(-2, first)
+        taken = self._taken(values, self.first)
         if not (self.second >= 0).any():
             return taken
-        return taken - torch.where(second >= 0, values.gather(-2, second.clamp_min(0)), 0.0)
+        subtracted = self._taken(values, self.second.clamp_min(0))
+        return taken - torch.where(self.second[..., None] >= 0, subtracted, 0.0)
 
     def rmatvec(self, values: Float[Tensor, "*lane n k"]) -> Float[Tensor, "*lane p k"]:
         """``A^T @ values``: from rows to points."""
-        first, second = self._indices(values)
-        collected = values.new_zeros(*values.shape[:-2], self.points.shape[-2], values.shape[-1])
-        collected = collected.scatter_add(-2, first, values)
-        return collected.scatter_add(-2, second.clamp_min(0), torch.where(second >= 0, -values, 0.0))
+        shape = *values.shape[:-2], self.points.shape[-2], values.shape[-1]
+        collected = self._added(values.new_zeros(shape), self.first, values)
+        if not (self.second >= 0).any():
+            return collected
+        subtracted = torch.where(self.second[..., None] >= 0, -values, 0.0)
+        return self._added(collected, self.second.clamp_min(0), subtracted)
 
     def row_covariance(self, cov: Float[Tensor, "*lane p p"]) -> Float[Tensor, "*lane n n"]:
         """``A @ cov @ A^T``: from the covariance of the points to that of the rows."""
         rows = self.matvec(self.matvec(cov).mT)
-        return (rows + rows.mT) / 2
+        return (rows + rows.mT).mul_(0.5)
 
-    def _indices(self, values: Tensor) -> list[Tensor]:
-        """Both points of each row, for every column of ``values``."""
-        shape = (*values.shape[:-2], self.n, values.shape[-1])
-        return [index[..., None].expand(shape) for index in (self.first, self.second)]
+    def _taken(self, values: Tensor, index: Tensor) -> Tensor:
+        """The points of these indices; for one lane a third of the time."""
+        if index.shape[:-1].numel() == 1:
+            return values.index_select(-2, index.flatten())
+        return values.gather(-2, index[..., None].expand(*index.shape, values.shape[-1]))
+
+    def _added(self, total: Tensor, index: Tensor, values: Tensor) -> Tensor:
+        """The total after values are added to the points of these indices."""
+        if index.shape[:-1].numel() == 1:
+            return total.index_add(-2, index.flatten(), values)
+        return total.scatter_add(-2, index[..., None].expand_as(values), values)
 
 
 _DEFAULTS: dict[str, Callable[[Data], Tensor]] = {

@@ -8,26 +8,44 @@ would get a site of negative precision: it gets zero precision and the mean that
 
 import copy
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from askwise.model.belief import Belief
 from askwise.model.data import Data
 from askwise.model.likelihood import Likelihood
-from askwise.model.sites import InferenceProblem, Sites, initial_sites, logdet, scaled_change, site_scale
+from askwise.model.sites import (
+    Posterior,
+    Problem,
+    Sites,
+    Solved,
+    initial_sites,
+    scaled_change,
+    site_scale,
+)
 from askwise.model.undecided import Undecided
 
 _MIN_DAMPING = 0.02
 _MEMORY = 5  # iterates that Anderson acceleration looks back to
 _MAX_FAILURES = 3  # of the acceleration in a lane, before it is switched off
+_REFINED_FROM = 160  # rows from which a factorisation costs more than ten products
+_FURTHER, _FAR = (
+    10,
+    0.03,
+)  # steps between two factorisations at most, and how much smaller the last one has to be
+_MIXED_BELOW, _MIXED_FROM = (
+    0.1,
+    4,
+)  # change of the sites, or steps: the memory of the first, long ones misleads
 _STILL_RUNNING = {"cpu": 1.0, "cuda": 0.5}  # share of lanes, from which those that have converged are dropped
 
 
 def ep(
-    problem: InferenceProblem, warm: Sites | None = None, tolerance: float = 1e-8, max_sweeps: int = 1000
+    problem: Problem, warm: Sites | None = None, tolerance: float = 1e-8, max_sweeps: int = 1000
 ) -> Belief:
     """Posterior of f by expectation propagation, with evidence differentiable in the kernel.
 
@@ -37,7 +55,7 @@ def ep(
     A lane that does not converge in ``max_sweeps`` has ``converged`` false and its last sites.
     """
     with torch.inference_mode():  # a fifth faster than no_grad for one lane of n = 80
-        found = _fixed_point(problem, warm, tolerance, max_sweeps)
+        found, solved = _fixed_point(problem, warm, tolerance, max_sweeps)
     tau, nu, evidence, converged, sweeps, change, *cavity = (part.clone() for part in found)
     likelihood = Likelihood.of(problem.data)
     if likelihood.requires_grad and torch.is_grad_enabled():
@@ -46,32 +64,28 @@ def ep(
         firsts = [groups.index[:, 0] for groups in Undecided.of(problem.data)]
         explicit = each.sum(-1) + sum(likelihood.log_sight[..., first].sum(-1) for first in firsts)
         evidence = evidence + (explicit - explicit.detach())
-    return problem.at_sites(tau, nu, evidence, converged, sweeps, change)
+    return problem.at_sites(tau, nu, evidence, converged, sweeps, change, solved=solved)
 
 
 def _fixed_point(
-    problem: InferenceProblem, warm: Sites | None, tolerance: float, max_sweeps: int
-) -> tuple[Tensor, ...]:
+    problem: Problem, warm: Sites | None, tolerance: float, max_sweeps: int
+) -> tuple[tuple[Tensor, ...], Solved]:
     """Sites, evidence and convergence of each lane; a sweep updates those that have not converged."""
     tau, nu = initial_sites(problem.data, warm)
-    iteration = _AndersonAcceleration(torch.stack([tau, nu], -2))
-    posterior, likelihood = problem.posterior, Likelihood.of(problem.data)
-    undecided = Undecided.of(problem.data)
+    refined = problem.data.n >= _REFINED_FROM and _is_log_concave(problem.data)
+    iteration = _AndersonAcceleration(torch.stack([tau, nu], -2), _MIXED_BELOW if refined else math.inf)
+    posterior, update = problem.posterior, _Update.of(problem.data)
     each, active = tau.new_zeros(len(tau)), torch.arange(len(tau), device=tau.device)
     cavities = torch.zeros_like(tau), torch.zeros_like(tau)
     kept: list[Tensor] = [tau, nu, *cavities, each + math.inf, each, torch.zeros_like(active)]
+    ended: list[tuple[Tensor, Solved]] = []
     still = _STILL_RUNNING[tau.device.type]
     for sweep in range(1, max_sweeps + 1):
         tau, nu = iteration.sites.unbind(-2)
-        mean, var, lower = posterior.marginals(tau, nu)
-        left = (1 - tau * var).clamp_min(torch.finfo(var.dtype).tiny)
-        cavity = (mean - var * nu) / left, var / left  # each row without its own site (GPML, eq. 3.56)
-        residual = likelihood.sites(*cavity) - iteration.sites
-        for groups in undecided:
-            residual[..., groups.rows] = (
-                groups.sites(mean, var, iteration.sites) - iteration.sites[..., groups.rows]
-            )
-        scale = site_scale(var, None if likelihood.plain else tau)
+        mean, var, solved = posterior.marginals(tau, nu)
+        cavity = _cavity(mean, var, iteration.sites)
+        residual = update(mean, var, iteration.sites, cavity) - iteration.sites
+        scale = site_scale(var, None if update.likelihood.plain else tau)
         change = scaled_change(residual, scale)
         now = change.cpu().numpy()
         new = iteration.ends((now <= tolerance) | (sweep == max_sweeps))
@@ -79,19 +93,91 @@ def _fixed_point(
             at = active[new]
             for whole, part in zip(kept[:5], (tau, nu, *cavity, change), strict=True):
                 whole[at] = part[new]
-            kept[5][at], kept[6][at] = logdet(lower[new]), sweep
+            ended.append((at, solved.select(new)))
+            kept[5][at], kept[6][at] = ended[-1][1].logdet, sweep
             go = iteration.running
             if not len(go):
                 break
             if len(go) <= still * len(now):
-                active, posterior, likelihood = active[go], posterior.select(go), likelihood.select(go)
-                undecided = [groups.select(go) for groups in undecided]
+                active, posterior, update = active[go], posterior.select(go), update.select(go)
                 iteration, residual, scale = iteration.select(go), residual[go], scale[go]
+                mean, var, solved = mean[go], var[go], solved.select(go)
                 now = now[go.cpu().numpy()]
+        if refined:
+            further = _further(residual, scale, posterior, update, iteration.sites, mean, var, solved)
+            residual = torch.where(iteration.is_failing[:, None, None], residual, further)
         iteration.step(residual, scale, now)
     tau, nu, *_, change, log_determinant, sweeps = kept
     evidence = _log_evidence(problem.data, *cavities, tau, nu) - log_determinant / 2
-    return tau, nu, evidence, change <= tolerance, sweeps, change, *cavities
+    return (tau, nu, evidence, change <= tolerance, sweeps, change, *cavities), Solved.joined(ended)
+
+
+@dataclass(frozen=True)
+class _Update:
+    """Sites that match the moments of all rows."""
+
+    likelihood: Likelihood
+    undecided: list[Undecided]
+
+    @classmethod
+    def of(cls, data: Data) -> "_Update":
+        return cls(Likelihood.of(data), Undecided.of(data))
+
+    def __call__(self, mean: Tensor, var: Tensor, sites: Tensor, cavity: tuple[Tensor, Tensor]) -> Tensor:
+        found = self.likelihood.sites(*cavity)
+        for groups in self.undecided:
+            found[..., groups.rows] = groups.sites(mean, var, sites)
+        return found
+
+    def select(self, lanes: Tensor) -> "_Update":
+        return _Update(self.likelihood.select(lanes), [groups.select(lanes) for groups in self.undecided])
+
+
+def _is_log_concave(data: Data) -> bool:
+    """Whether all likelihoods are; otherwise long steps may lead far away."""
+    return not (data.has_lapses or bool(data.undecided.any()))
+
+
+def _cavity(mean: Tensor, var: Tensor, sites: Float[Tensor, "lane 2 n"]) -> tuple[Tensor, Tensor]:
+    """Mean and variance of each row without its own site (GPML, eq. 3.56)."""
+    tau, nu = sites.unbind(-2)
+    left = (1 - tau * var).clamp_min(torch.finfo(var.dtype).tiny)
+    return (mean - var * nu) / left, var / left
+
+
+def _further(  # noqa: PLR0913
+    residual: Float[Tensor, "lane 2 n"],
+    scale: Tensor,
+    posterior: Posterior,
+    update: _Update,
+    sites: Float[Tensor, "lane 2 n"],
+    mean: Float[Tensor, "lane n"],
+    var: Float[Tensor, "lane n"],
+    solved: Solved,
+) -> Float[Tensor, "lane 2 n"]:
+    r"""A longer step than the residual: sweeps that cost products instead of a factorisation.
+
+    With the covariance :math:`\Sigma` of the rows at ``sites``, those a step
+    :math:`(\delta\tau, \delta\nu)` further have the mean
+    :math:`m' = \Sigma (\nu + \delta\nu - \delta\tau \, m')` (solved step by step, for the row itself at
+    once) and, but for the precisions of other rows, the variance :math:`v / (1 + \delta\tau \, v)`.  A lane
+    takes another step while these get smaller.  With 1000 yes/no answers EP then takes 9 sweeps, not 18.
+    """
+    found, middle = sites + residual, mean
+    last = first = scaled_change(residual, scale)
+    for _ in range(_FURTHER):
+        by_tau, by_nu = (found - sites).unbind(-2)
+        grown = 1 + by_tau * var
+        moved = posterior.times(sites[..., 1, :] + by_nu - by_tau * middle, solved)
+        middle, own = (moved + by_tau * var * middle) / grown, var / grown
+        new = update(middle, own, found, _cavity(middle, own, found))
+        change = scaled_change(new - found, scale)
+        better = change < last
+        found = torch.where(better[:, None, None], new, found)
+        last = torch.where(better, change, 0.0)
+        if not (last > _FAR * first).any():
+            break
+    return found - sites
 
 
 class _AndersonAcceleration:
@@ -99,11 +185,12 @@ class _AndersonAcceleration:
 
     Takes the point in the span of the last few iterates whose residual is smallest.  That saves a third of
     the sweeps on easy problems; a lane in which it increases the residual three times falls back to damped
-    steps, which are slow but safe.
+    steps, which are slow but safe.  The first few residuals are mixed only below ``mixed_below``.
     """
 
-    def __init__(self, sites: Float[Tensor, "lane 2 n"]) -> None:
+    def __init__(self, sites: Float[Tensor, "lane 2 n"], mixed_below: float = math.inf) -> None:
         lanes, _, n = sites.shape
+        self.mixed_below = mixed_below
         self.sites, self.last_sites, self.last_residual = sites, sites, torch.zeros_like(sites)
         self.site_changes = sites.new_zeros(lanes, _MEMORY, 2 * n)
         self.residual_changes = torch.zeros_like(self.site_changes)
@@ -123,16 +210,22 @@ class _AndersonAcceleration:
         """Lanes that have not ended."""
         return torch.from_numpy((~self.ended).nonzero()[0]).to(self.sites.device)
 
+    @property
+    def is_failing(self) -> Bool[Tensor, " lane"]:
+        """Lanes that take damped steps only."""
+        return torch.from_numpy(self.failures >= _MAX_FAILURES).to(self.sites.device)
+
     def select(self, lanes: Tensor) -> "_AndersonAcceleration":
         chosen, host = copy.copy(self), lanes.cpu().numpy()
         for name, value in vars(self).items():
-            if name != "count":
+            if isinstance(value, Tensor | np.ndarray):
                 setattr(chosen, name, value[lanes if isinstance(value, Tensor) else host])
         return chosen
 
     def step(self, residual: Tensor, scale: Tensor, now: np.ndarray) -> None:
         """The next sites, from the residual of these, whose scaled norm is ``now``."""
-        accelerated = self.failures < _MAX_FAILURES
+        mixes = (now < self.mixed_below) | (self.count >= _MIXED_FROM)
+        accelerated = (self.failures < _MAX_FAILURES) & mixes
         worse = now > np.where(accelerated, 2.0, 1.0) * self.last_change
         self.failures = self.failures + worse
         raised = np.minimum(self.damping * np.where(accelerated, 1.2, 1.05), 1.0)

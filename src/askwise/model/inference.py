@@ -13,6 +13,7 @@ from askwise.model.data import Data
 from askwise.model.ep import ep
 from askwise.model.gibbs import gibbs
 from askwise.model.kernels import Stationary, covariance
+from askwise.model.landmarks import EXACT_TO, LandmarkProblem, inference_problem
 from askwise.model.laplace import laplace
 from askwise.model.mixture import Kernels, Mixture
 from askwise.model.sites import InferenceProblem, Sites, Start
@@ -20,6 +21,7 @@ from askwise.numerics import Generators
 
 Method = Literal["ep", "laplace", "gibbs"]
 _CHUNK_ENTRIES = 2**19  # matrix entries of the lanes that run together
+_COARSE = 1e-2  # tolerance with few landmarks
 
 
 def infer(
@@ -34,7 +36,8 @@ def infer(
 ) -> Belief:
     """Posterior of f given data and a prior; check ``belief.converged``.
 
-    ``method``: ``"ep"``, the most accurate of the fast ones; ``"laplace"``, for comparison; ``"gibbs"``,
+    ``method``: ``"ep"``, the most accurate of the fast ones, beyond 1000 answers with landmarks
+    (:mod:`askwise.model.landmarks`); ``"laplace"``, for comparison; ``"gibbs"``,
     exact up to Monte Carlo noise and hundreds of times slower, which draws from ``generators``.
     ``warm``: an earlier belief about the first of these answers, to start from.  ``tolerance`` and
     ``max_sweeps``: stopping criteria; by default those of the method.  Given several kernels the posterior
@@ -54,28 +57,42 @@ def infer(
         raise Refused("method", "be 'ep' or 'laplace' for several kernels", "'gibbs'", "Choose one of these.")
     if method == "gibbs":
         return gibbs(data, kernel, generators=generators, **options)
-    approximation = functools.partial(ep if method == "ep" else laplace, **options)
+    approximation = functools.partial(_ep if method == "ep" else _laplace, **options)
     if isinstance(kernel, Kernels):
         return _mixture(data, kernel, approximation, warm)
     return _in_chunks(data, kernel, approximation, warm)
 
 
+def _ep(data: Data, kernel: Kernel | Stationary, warm: Sites | None, **options: Any) -> Belief:
+    problem = inference_problem(data, kernel)
+    if warm is None and isinstance(problem, LandmarkProblem):
+        with torch.no_grad():
+            warm = ep(problem.coarse, None, _COARSE)
+    return ep(problem, warm, **options)
+
+
+def _laplace(data: Data, kernel: Kernel | Stationary, warm: Sites | None, **options: Any) -> Belief:
+    return laplace(InferenceProblem.of(data, kernel), warm, **options)
+
+
 def _in_chunks(
     data: Data, kernel: Kernel | Stationary, approximation: Callable[..., Belief], warm: Sites | None
 ) -> Belief:
-    """The posterior, on a CPU in chunks of lanes."""
-    chunk = _CHUNK_ENTRIES // max(1, data.n**2 + data.points.shape[-2] ** 2)
+    """The posterior, on a CPU in chunks of lanes; with thousands of answers lane by lane."""
+    entries = data.n**2 + data.points.shape[-2] ** 2
+    many = data.n > EXACT_TO
+    chunk = 1 if many else _CHUNK_ENTRIES // max(1, entries)
     chunks = torch.arange(data.lanes.numel(), device=data.points.device).split(max(1, chunk))
     trained = isinstance(kernel, Kernel) and any(part.requires_grad for part in kernel.parameters())
-    if len(chunks) == 1 or not data.lanes or data.points.is_cuda or trained:
-        return approximation(InferenceProblem.of(data, kernel), warm)
+    if len(chunks) == 1 or not data.lanes or (data.points.is_cuda and not many) or trained:
+        return approximation(data, kernel, warm)
     parts = []
     for lanes in chunks:  # lanes that fit the CPU cache together run faster by a half
         own = kernel.select(lanes) if isinstance(kernel, Stationary) else kernel
         if isinstance(own, Kernel) and own.batch_shape:
             own = own[lanes]
         known = None if warm is None else Start(warm.tau[lanes], warm.nu[lanes])
-        parts.append(approximation(InferenceProblem.of(data.select(lanes), own), known))
+        parts.append(approximation(data.select(lanes), own, known))
     prior = kernel if isinstance(kernel, Stationary) else covariance(kernel)
     return Belief.joined(prior.detached(), data, parts)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from askwise.errors import Refused
 from askwise.model.belief import Belief
-from askwise.model.sites import InferenceProblem, Sites, initial_sites, logdet, scaled_change, site_scale
+from askwise.model.sites import InferenceProblem, Sites, initial_sites, scaled_change, site_scale
 from askwise.numerics import log_ndtr, truncated_moments
 
 _MAX_HALVINGS = 30
@@ -43,14 +43,16 @@ def laplace(
             change = torch.where(running, scaled_change(step, site_scale(var)), change)
             sweeps = sweeps + running
             tau, nu = new_tau, new_nu
-        _, var, lower = posterior.marginals(tau, nu)
-        evidence = _objective(g, dual, signs) - logdet(lower) / 2
+        _, var, solved = posterior.marginals(tau, nu)
+        evidence = _objective(g, dual, signs) - solved.logdet / 2
         # contribution of the moving mode to the derivative of the evidence (GPML, eqs. 5.23 and 5.24)
         rate, depth, r = truncated_moments(signs * g)
         by_mode = -var / 2 * signs * rate * (r - depth.square())
-        by_row = by_mode - tau * posterior.marginals(tau, by_mode)[0]
+        by_row = by_mode - tau * posterior.times(by_mode, solved)
         shift = problem.data.rmatvec(by_row[..., None])[..., 0]
-    return problem.at_sites(tau, nu, evidence, change <= tolerance, sweeps, change, shift=shift)
+    return problem.at_sites(
+        tau, nu, evidence, change <= tolerance, sweeps, change, shift=shift, solved=solved
+    )
 
 
 def _sites(g: Tensor, signs: Tensor) -> tuple[Tensor, Tensor]:

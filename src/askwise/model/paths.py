@@ -164,7 +164,7 @@ def _of_one_kernel(
         if belief.about is not None:
             weights, before = _of_people(belief, basis, count, generators)
             update = _decoupled_update(belief, before, generators) * belief.about.coupling[..., None]
-            return Path(basis, weights.movedim(-1, 0), belief.prior, data.points, update.movedim(-1, 0))
+            return _path(belief, basis, weights, update)
         weights = _prior_weights(basis, count, generators, belief)
         if method == "decoupled":
             before = basis.weighted_sum(data.points, weights)
@@ -172,7 +172,15 @@ def _of_one_kernel(
         else:
             weights = _fitted_weights(belief, basis, weights, generators)
             update = torch.zeros_like(belief.alpha)[..., None].expand(*belief.alpha.shape, count)
-        return Path(basis, weights.movedim(-1, 0), belief.prior, data.points, update.movedim(-1, 0))
+        return _path(belief, basis, weights, update)
+
+
+def _path(belief: Belief, basis: Features, weights: Tensor, update: Float[Tensor, "*lane p count"]) -> Path:
+    """The draw with these weights, of which only those of landmarks may differ from zero."""
+    points = belief.data.points
+    if belief.is_thin:
+        points, update = points[..., belief.support, :], update[..., belief.support, :]
+    return Path(basis, weights.movedim(-1, 0), belief.prior, points, update.movedim(-1, 0))
 
 
 def _box(points: Float[Tensor, "*lane p d"]) -> tuple[float, ...] | None:
@@ -277,11 +285,18 @@ def _decoupled_update(
 
     Matheron's rule with the sites as noisy observations, in a form that never inverts K:
     :math:`\alpha - F F^\top f_0(P) - (I - F F^\top K) u`, where :math:`u = A^\top S \varepsilon` is the noise
-    of the sites, one normal per row.  For a belief without sites (exact moments), noise of covariance
-    :math:`I - F^\top K F` replaces :math:`F^\top (f_0 - f)`.
+    of the sites, one normal per row.  For a belief without sites (exact moments), or with landmarks, noise of
+    covariance :math:`I - F^\top K F` replaces :math:`F^\top (f_0 - f)`.
     """
-    data, factor, count, K = belief.data, belief.factor, before.shape[-1], belief.data_covariance
-    sites = bool(belief.tau.any())
+    data, factor, count = belief.data, belief.factor, before.shape[-1]
+    if belief.is_thin:
+        kept, update = belief.support, torch.zeros_like(before)
+        factor = factor[..., kept, :]
+        within = factor.mT @ belief.covariance_among(kept) @ factor
+        normals = randn(generators, data.lanes, factor.shape[-1], count, like=before)
+        update[..., kept, :] = _without_sites(factor, within, before[..., kept, :], normals)
+        return belief.alpha[..., None] - update
+    K, sites = belief.data_covariance, bool(belief.tau.any())
     normals = randn(generators, data.lanes, data.n if sites else factor.shape[-1], count, like=before)
     if data.point_noise.any():  # the sites observe the noisy copy of a point, not f
         noise = randn(generators, data.lanes, data.point_noise.shape[-1], count, like=before)
@@ -290,10 +305,14 @@ def _decoupled_update(
         noise = data.rmatvec(belief.tau.sqrt()[..., None] * normals)
         update = noise + factor @ (factor.mT @ (before - K @ noise))
     else:
-        within = factor.mT @ K @ factor
-        left = torch.eye(within.shape[-1], dtype=within.dtype, device=within.device) - within
-        update = factor @ (factor.mT @ before + cholesky(left)[0] @ normals)
+        update = _without_sites(factor, factor.mT @ K @ factor, before, normals)
     return belief.alpha[..., None] - update
+
+
+def _without_sites(factor: Tensor, within: Tensor, before: Tensor, normals: Tensor) -> Tensor:
+    """What is subtracted from the weights, where noise has the covariance that is left ``within`` them."""
+    left = torch.eye(within.shape[-1], dtype=within.dtype, device=within.device) - within
+    return factor @ (factor.mT @ before + cholesky(left)[0] @ normals)
 
 
 def _fitted_weights(belief: Belief, basis: Features, weights: Tensor, generators: Generators) -> Tensor:

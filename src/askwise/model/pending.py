@@ -10,6 +10,7 @@ from torch import Tensor
 from askwise.errors import Refused
 from askwise.model.belief import Belief
 from askwise.model.data import Data
+from askwise.model.landmarks import inference_problem
 from askwise.model.likelihood import Likelihood
 from askwise.model.mixture import Mixture
 from askwise.model.sites import InferenceProblem, initial_sites
@@ -35,8 +36,12 @@ def given_pending(belief: Belief, pending: Data, weight: float | int = 1.0) -> B
     if belief.data.n > 0 and not belief.tau.any():
         got, advice = "one of exact moments", "Infer it with method='ep'."
         raise Refused("belief", "have a site for each answer", got, advice)
-    known = belief.data.n
-    problem = InferenceProblem.of(belief.data + pending, belief.shared_prior)
+    if belief.is_thin and len(belief.data.lanes) == 1 and len(belief.alpha) > 1:
+        each = torch.arange(len(belief.alpha), device=belief.alpha.device).split(1)
+        parts = [given_pending(belief.select(lane), pending.select(lane), weight) for lane in each]
+        return Belief.joined(belief.prior, belief.data + pending, parts).like(belief)
+    known, data = belief.data.n, belief.data + pending
+    problem = (inference_problem if belief.is_thin else InferenceProblem.of)(data, belief.shared_prior)
     with torch.no_grad():
         tau, nu = initial_sites(problem.data, belief)
         mean, var, _ = problem.posterior.marginals(tau, nu)

@@ -8,6 +8,7 @@ which is singular when points repeat.
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -20,10 +21,11 @@ from askwise.errors import Refused
 from askwise.model.belief import Belief
 from askwise.model.data import Data
 from askwise.model.kernels import Covariance, Stationary, covariance
-from askwise.numerics import cholesky, last, root, thin_root
+from askwise.numerics import cholesky, inverse_factor_, last, root, thin_root
 
 _WEAK_PRECISION = 1e-8
-_LOW_RANK_FROM, _LOW_RANK_RATIO = 160, 0.6  # rows from which a low rank is looked for, and how low it must be
+_GRAM_BLOCK = 128  # columns of a triangle that are computed together
+_LOW_RANK_FROM, _LOW_RANK_RATIO = 160, 0.5  # rows from which a low rank is looked for, and how low it must be
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class InferenceProblem:
         K = prior.cross(data.points, data.points)
         if data.share.any():
             K = K * data.rater_correlation
-        if not K.isfinite().all():
+        if not K.detach().sum().isfinite():  # of all entries it would take ten times as long
             raise Refused("kernel", "give finite covariances", "NaN or infinity", "Check its parameters.")
         if data.point_noise.any():
             K = K + torch.diag_embed(data.point_noise)
@@ -64,32 +66,45 @@ class InferenceProblem:
         return self.data.row_covariance(self.K.detach())
 
     @functools.cached_property
-    def posterior(self) -> "_RowPosterior | _LowRankPosterior":
+    def posterior(self) -> "Posterior":
         """The posterior of the rows, in the cheaper of the two forms."""
         if self._few_points:
-            return _LowRankPosterior(self.data.matvec(thin_root(self.K.detach())))
+            return LowRankPosterior(self.data.matvec(thin_root(self.K.detach())))
         if self.data.n >= _LOW_RANK_FROM and not self.K.is_cuda:
-            Q = thin_root(self.G)
-            if Q.shape[-1] <= _LOW_RANK_RATIO * self.data.n:
-                return _LowRankPosterior(Q)
+            low = int(_LOW_RANK_RATIO * self.data.n)
+            if thin_root(self.G[..., : low + 1, : low + 1]).shape[-1] <= low:  # else the whole has more
+                Q = thin_root(self.G)
+                if Q.shape[-1] <= low:
+                    return LowRankPosterior(Q)
         return _RowPosterior(self.G)
 
     @property
     def _few_points(self) -> bool:
         return self.data.points.shape[-2] < self.data.n
 
-    def at_sites(self, tau: Tensor, nu: Tensor, *fit: Tensor, shift: Tensor | None = None) -> Belief:
-        """The belief at these sites; ``fit`` and ``shift`` as in :meth:`belief`."""
+    def at_sites(
+        self,
+        tau: Tensor,
+        nu: Tensor,
+        *fit: Tensor,
+        shift: Tensor | None = None,
+        solved: "Solved | None" = None,
+    ) -> Belief:
+        """The belief at these sites; ``fit`` and ``shift`` as in :meth:`belief`.
+
+        ``solved``: what :attr:`posterior` found at them, if it is known.
+        """
         data = self.data
         if self._few_points:  # at the cost of p, not n: at most p rows U replace the n rows
             K, (mean, _, _) = self.K.detach(), self.posterior.marginals(tau, nu)
             eye = torch.eye(K.shape[-1], dtype=tau.dtype, device=tau.device).expand_as(K)
             U = root(data.rmatvec(tau[..., None] * data.matvec(eye))).mT  # A^T T A = U^T U
-            lower, _ = cholesky(_eye_plus(U @ K @ U.mT))
+            lower, _ = cholesky(eye_plus(U @ K @ U.mT))
             dual, factor = nu - tau * mean, torch.linalg.solve_triangular(lower, U, upper=False).mT
         else:
-            X, dual, _ = _RowPosterior(self.G).solve(tau, nu)
-            factor = data.rmatvec(X.mT)
+            if solved is None or not isinstance(self.posterior, _RowPosterior):
+                _, _, solved = _RowPosterior(self.G).marginals(tau, nu)
+            dual, factor = _dual(tau, nu, solved.half), data.rmatvec(solved.half.mT)
         alpha = data.rmatvec(dual[..., None])[..., 0]
         return self.belief(alpha, factor, *fit, tau, nu, shift=shift)
 
@@ -106,11 +121,14 @@ class InferenceProblem:
         if self.K.requires_grad and torch.is_grad_enabled():
             shifted = alpha if shift is None else alpha + 2 * shift
             evidence = _Evidence.apply(self.K, evidence, alpha, shifted, factor)  # type: ignore[no-untyped-call]
-        parts = [alpha, factor, evidence, *fit]
-        if not self.given.lanes:
-            parts = [part[0] for part in parts]
-        found = Belief(self.prior.detached(), self.given, *parts)  # type: ignore[arg-type]
-        return found if not self.given.share.any() else found.of_rater(None)
+        return as_belief(self.prior, self.given, (alpha, factor, evidence, *fit))
+
+
+def as_belief(prior: Covariance, given: Data, parts: Sequence[Tensor]) -> Belief:
+    """The belief with these parts, in its order, for the data as they were given: with lanes or without."""
+    tensors = parts if given.lanes else [part[0] for part in parts]
+    found = Belief(prior.detached(), given, *tensors)  # type: ignore[arg-type]
+    return found if not given.share.any() else found.of_rater(None)
 
 
 class _Evidence(torch.autograd.Function):
@@ -125,6 +143,38 @@ class _Evidence(torch.autograd.Function):
         outer = alpha[..., None] * shifted[..., None, :]
         by_K = last((outer + outer.mT) / 4 - factor @ factor.mT / 2, K)
         return grad[..., None, None] * by_K, grad, None, None, None
+
+
+class Posterior(Protocol):
+    """The posterior of the rows as a function of their sites."""
+
+    def marginals(self, tau: Tensor, nu: Tensor) -> "tuple[Tensor, Tensor, Solved]":
+        """Mean and variance of each row, and what the two took."""
+
+    def times(self, vector: Tensor, solved: "Solved") -> Tensor:
+        """The posterior covariance of the rows times a vector."""
+
+    def select(self, lanes: Tensor) -> "Posterior":
+        """That of some of the lanes."""
+
+
+class Problem(Protocol):
+    """What EP needs: the rows, their posterior given sites, and the belief that it makes of them."""
+
+    @property
+    def prior(self) -> Covariance:
+        """The prior covariance of f."""
+
+    @property
+    def data(self) -> Data:
+        """The rows, with a lane dimension."""
+
+    @property
+    def posterior(self) -> Posterior:
+        """The posterior of the rows."""
+
+    def at_sites(self, tau: Tensor, nu: Tensor, *fit: Tensor, solved: "Solved | None" = None) -> Belief:
+        """The belief at these sites."""
 
 
 @runtime_checkable
@@ -180,15 +230,22 @@ def scaled_change(step: Float[Tensor, "lane 2 n"], scale: Tensor) -> Float[Tenso
     return (step * scale).square().sum((-2, -1)).sqrt()
 
 
-def _eye_plus(matrix: Tensor) -> Tensor:
+def eye_plus(matrix: Tensor) -> Tensor:
     """Add the identity in place."""
     matrix.diagonal(dim1=-2, dim2=-1).add_(1.0)
     return matrix
 
 
-def logdet(lower: Float[Tensor, "*b r r"]) -> Float[Tensor, "*b"]:
-    r"""Log determinant of a matrix with this Cholesky factor."""
-    return 2 * lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+def eye_plus_gram(half: Float[Tensor, "*b n r"]) -> Float[Tensor, "*b r r"]:
+    """The lower triangle of ``I + half.mT @ half``, which is all that a Cholesky factor takes."""
+    r = half.shape[-1]
+    size = max(_GRAM_BLOCK, -(-r // 8))
+    if r <= size:
+        return eye_plus(half.mT @ half)
+    found = half.new_zeros(*half.shape[:-2], r, r)
+    for start in range(0, r, size):
+        found[..., start:, start : start + size] = half[..., start:].mT @ half[..., start : start + size]
+    return eye_plus(found)
 
 
 def _vecmat(vector: Tensor, matrix: Tensor) -> Tensor:
@@ -196,60 +253,114 @@ def _vecmat(vector: Tensor, matrix: Tensor) -> Tensor:
     return (vector[..., None, :] @ matrix)[..., 0, :]
 
 
+class Solved(NamedTuple):
+    """What the linear algebra at some sites leaves for products and determinants."""
+
+    half: Float[Tensor, "lane r n"]
+    pivots: Float[Tensor, "lane k"]
+    """Diagonal of a Cholesky factor of I + T G."""
+    own: Float[Tensor, "lane n"] | None = None
+    """Posterior variance of the rows that is independent."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Tensor, "Solved"]]) -> "Solved":
+        """That of all lanes from those of some, each with their indices."""
+        if len(parts) == 1:
+            return parts[0][1]
+        order = torch.cat([lanes for lanes, _ in parts]).argsort()
+        halves, pivots = zip(*((solved.half, solved.pivots) for _, solved in parts), strict=True)
+        return cls(torch.cat(halves)[order], torch.cat(pivots)[order])
+
+    def select(self, lanes: Tensor) -> "Solved":
+        """That of some of the lanes, in their order."""
+        return self if len(lanes) == len(self.pivots) else Solved(self.half[lanes], self.pivots[lanes])
+
+    @property
+    def logdet(self) -> Float[Tensor, " lane"]:
+        """Log determinant of I + T G."""
+        return 2 * self.pivots.log().sum(-1)
+
+
+def _dual(tau: Tensor, nu: Tensor, X: Tensor) -> Tensor:
+    """The dual weights of :class:`_RowPosterior`."""
+    scaled = X @ torch.where(tau > 0, nu / tau, 0.0)[..., None]
+    return _vecmat(scaled[..., 0], X)
+
+
 @dataclass(frozen=True)
 class _RowPosterior:
-    r"""Through :math:`B = I + S G S`, whose eigenvalues are at least 1 (GPML, eq. 3.26).
+    r"""Through :math:`B = I + S G S = L L^\top`, whose eigenvalues are at least 1 (GPML, eq. 3.26).
 
-    With the dual weights :math:`b = S B^{-1} S^{-1} \nu`, the rows have mean :math:`(\nu - b)/\tau` and
-    variance :math:`(1 - B^{-1}_{ii})/\tau`.  That divides rounding by :math:`\tau`, so rows with a weak site
-    take :math:`G b` and the quadratic form instead.
+    With :math:`X = L^{-1} S` and the dual weights :math:`b = X^\top X T^{-1} \nu`, the rows have mean
+    :math:`(\nu - b)/\tau` and variance :math:`(1 - (X^\top X)_{ii} / \tau)/\tau`.  That divides rounding by
+    :math:`\tau`, so rows with a weak site take :math:`G b` and the quadratic form instead.
     """
 
     G: Tensor
 
-    def solve(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        r""":math:`L^{-1} S` with :math:`L L^\top = B`, the dual weights, and L."""
-        S = tau.sqrt()
-        lower, _ = cholesky(_eye_plus((S[..., None] * self.G).mul_(S[..., None, :])))
-        X = torch.linalg.solve_triangular(lower, torch.diag_embed(S), upper=False)
-        scaled = X @ torch.where(tau > 0, nu / tau, 0.0)[..., None]
-        return X, _vecmat(scaled[..., 0], X), lower
-
-    def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean and variance of each row, and a factor whose :func:`logdet` is that of I + T G."""
-        X, dual, lower = self.solve(tau, nu)
-        mean = (nu - dual) / tau
+    def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Solved]:
+        """Mean and variance of each row, and what the two took."""
         weak = tau < _WEAK_PRECISION
-        V = X @ self.G if weak.any() else None
-        var = (1 - X.square_().sum(-2) / tau) / tau
-        if V is not None:
-            weak_var = self.G.diagonal(dim1=-2, dim2=-1) - V.square_().sum(-2)
-            mean = torch.where(weak, _vecmat(dual, self.G), mean)
-            var = torch.where(weak, weak_var, var)
-        return mean, var.clamp_min(0), lower
+        any_weak = bool(weak.any())
+        if any_weak and not tau.any():  # the prior
+            prior = Solved(torch.zeros_like(self.G), torch.ones_like(tau))
+            return _vecmat(nu, self.G), self.G.diagonal(dim1=-2, dim2=-1), prior
+        S = tau.sqrt()
+        inverse, pivots = inverse_factor_(eye_plus((S[..., None] * self.G).mul_(S[..., None, :])))
+        X = inverse.mul_(S[..., None, :])
+        dual = _dual(tau, nu, X)
+        mean, var = (nu - dual) / tau, (1 - torch.linalg.vector_norm(X, dim=-2).square_() / tau) / tau
+        if any_weak:
+            some = weak.flatten(0, -2).any(0).nonzero()[:, 0]
+            part, among = self.G[..., some], weak[..., some]
+            left = self.G.diagonal(dim1=-2, dim2=-1)[..., some] - (X @ part).square_().sum(-2)
+            mean[..., some] = torch.where(among, _vecmat(dual, part), mean[..., some])
+            var[..., some] = torch.where(among, left, var[..., some])
+        return mean, var.clamp_min_(0), Solved(X, pivots)
+
+    def times(self, vector: Tensor, solved: Solved) -> Tensor:
+        """The posterior covariance of the rows times a vector."""
+        prior = _vecmat(vector, self.G)
+        return prior - _vecmat(_vecmat(_vecmat(prior, solved.half.mT), solved.half), self.G)
 
     def select(self, lanes: Tensor) -> "_RowPosterior":
         return _RowPosterior(self.G[lanes])
 
 
 @dataclass(frozen=True)
-class _LowRankPosterior:
-    r"""Through :math:`C = I + Q^\top T Q` with :math:`Q Q^\top = G` of rank r well below n.
+class LowRankPosterior:
+    r"""Through :math:`C = I + Q^\top \tilde T Q`, where :math:`Q Q^\top + \operatorname{diag}(\delta) = G`.
 
-    The rank is low when points repeat, and to working precision when the prior is smooth: 1000 duels in
-    2-D under a squared exponential of lengthscale 0.3 have rank 199, and a sweep takes 5 ms, not 43.
-    Everything is a sum of squares, so nothing cancels.
+    The rank r of Q is well below n when points repeat, and to working precision when the prior is smooth:
+    1000 duels in 2-D under a squared exponential of lengthscale 0.3 have rank 199, and a sweep takes 4 ms,
+    not 16.  Then :math:`\delta = 0`.  With landmarks (:mod:`askwise.model.landmarks`) it is the variance
+    that these leave over, and :math:`\tilde T = T (I + T \Delta)^{-1}`.  Everything is a sum of squares, so
+    nothing cancels.
     """
 
     Q: Tensor
+    left: Tensor | None = None
 
-    def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Solved]:
         """As those of :class:`_RowPosterior`."""
-        weighted = tau.sqrt()[..., None] * self.Q
-        lower, _ = cholesky(_eye_plus(weighted.mT @ weighted))
-        V = torch.linalg.solve_triangular(lower, self.Q.mT, upper=False)
-        mean = _vecmat((V @ nu[..., None])[..., 0], V)
-        return mean, V.square_().sum(-2), lower
+        solved = self._solved(tau) if tau.any() else Solved(self.Q.mT, torch.ones_like(tau), self.left)
+        var = torch.linalg.vector_norm(solved.half, dim=-2).square_()
+        return self.times(nu, solved), var if solved.own is None else var + solved.own, solved
 
-    def select(self, lanes: Tensor) -> "_LowRankPosterior":
-        return _LowRankPosterior(self.Q[lanes])
+    def _solved(self, tau: Tensor) -> Solved:
+        one = None if self.left is None else 1 + tau * self.left
+        lower, _ = cholesky(eye_plus_gram((tau if one is None else tau / one).sqrt()[..., None] * self.Q))
+        V = torch.linalg.solve_triangular(lower, self.Q.mT, upper=False)
+        pivots = lower.diagonal(dim1=-2, dim2=-1)
+        if self.left is None or one is None:
+            return Solved(V, pivots)
+        return Solved(V.div_(one[..., None, :]), torch.cat([pivots, one.sqrt()], -1), self.left / one)
+
+    def times(self, vector: Tensor, solved: Solved) -> Tensor:
+        """The posterior covariance of the rows, which is V^T V but for their own part, times a vector."""
+        found = _vecmat((solved.half @ vector[..., None])[..., 0], solved.half)
+        return found if solved.own is None else torch.addcmul(found, solved.own, vector)
+
+    def select(self, lanes: Tensor) -> "LowRankPosterior":
+        """That of some of the lanes."""
+        return LowRankPosterior(self.Q[lanes], None if self.left is None else self.left[lanes])

@@ -6,11 +6,12 @@ n = 160 on (pytorch issue 142815), so askwise does not use it.
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from askwise.errors import Refused
 
+_LAPACK_FROM = 160  # rows from which it is worth to import scipy's
 _JITTERS = (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 
@@ -36,6 +37,31 @@ def cholesky(matrix: Float[Tensor, "*b n n"]) -> tuple[Float[Tensor, "*b n n"], 
     raise Refused("matrix", "be positive definite up to rounding", got, advice)
 
 
+def inverse_factor_(
+    matrix: Float[Tensor, "*b n n"],
+) -> tuple[Float[Tensor, "*b n n"], Float[Tensor, "*b n"]]:
+    """Inverse of the lower Cholesky factor, and the diagonal of the factor; overwrites the matrix.
+
+    LAPACK knows that the result is a triangle: 14 ms for n = 1000, where solving for all columns takes 40.
+    """
+    n = matrix.shape[-1]
+    if n >= _LAPACK_FROM and not matrix.is_cuda:
+        from scipy.linalg.lapack import dpotrf, dtrtri  # as below
+
+        diagonal = matrix.diagonal(dim1=-2, dim2=-1).clone()
+        transposed = [one.numpy().T for one in matrix.view(-1, n, n)]  # views in the order of LAPACK
+        if not any(dpotrf(one, lower=1, clean=0, overwrite_a=1)[1] for one in transposed):
+            pivots = matrix.diagonal(dim1=-2, dim2=-1).clone()
+            for one in transposed:
+                dtrtri(one, lower=1, overwrite_c=1)
+            return matrix.triu_().mT, pivots
+        half = matrix.tril(-1)  # LAPACK has overwritten the other half
+        matrix = half + half.mT + torch.diag_embed(diagonal)
+    lower, _ = cholesky(matrix)
+    eye = torch.eye(n, dtype=matrix.dtype, device=matrix.device).expand_as(matrix)
+    return torch.linalg.solve_triangular(lower, eye, upper=False), lower.diagonal(dim1=-2, dim2=-1)
+
+
 def root(matrix: Float[Tensor, "*b n n"]) -> Float[Tensor, "*b n n"]:
     """Symmetric square root of a positive semidefinite matrix, however singular.
 
@@ -59,11 +85,22 @@ def thin_root(matrix: Float[Tensor, "*b n n"]) -> Float[Tensor, "*b n r"]:
     return torch.from_numpy(np.stack(padded)).reshape(*matrix.shape[:-1], rank)
 
 
+def leading_rows(matrix: Float[Tensor, "n n"], least: float) -> Int[Tensor, " r"]:
+    """The rows that explain most of a covariance: pivots of its Cholesky factor that exceed ``least``."""
+    _, pivots, rank = _factored(matrix.cpu().numpy(), least)
+    return torch.from_numpy(pivots[:rank].astype(np.int64)).to(matrix.device)
+
+
 def _pivoted(matrix: np.ndarray) -> np.ndarray:
+    factor, pivots, rank = _factored(matrix, 4 * np.finfo(matrix.dtype).eps * matrix.diagonal().max())
+    unpivoted = np.empty((len(matrix), rank))
+    unpivoted[pivots] = np.tril(factor)[:, :rank]
+    return unpivoted
+
+
+def _factored(matrix: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray, int]:
+    """Cholesky factor, pivots and rank."""
     from scipy.linalg.lapack import dpstrf  # a tenth of a second, which a first question need not wait for
 
-    tolerance = 4 * np.finfo(matrix.dtype).eps * matrix.diagonal().max()
-    factor, pivots, rank, _ = dpstrf(matrix, tol=tolerance, lower=1)
-    unpivoted = np.empty((len(matrix), rank))
-    unpivoted[pivots - 1] = np.tril(factor)[:, :rank]
-    return unpivoted
+    factor, pivots, rank, _ = dpstrf(matrix, tol=least, lower=1)
+    return factor, pivots - 1, rank
