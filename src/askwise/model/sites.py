@@ -64,33 +64,20 @@ class InferenceProblem:
         return self.data.row_covariance(self.K.detach())
 
     @functools.cached_property
-    def posterior(self) -> "_RowPosterior | _LowRankPosterior":
+    def posterior(self) -> "Posterior":
         """The posterior of the rows, in the cheaper of the two forms."""
-        if self._few_points:
-            return _LowRankPosterior(self.data.matvec(thin_root(self.K.detach())))
-        if self.data.n >= _LOW_RANK_FROM and not self.K.is_cuda:
-            Q = thin_root(self.G)
-            if Q.shape[-1] <= _LOW_RANK_RATIO * self.data.n:
-                return _LowRankPosterior(Q)
-        return _RowPosterior(self.G)
-
-    @property
-    def _few_points(self) -> bool:
-        return self.data.points.shape[-2] < self.data.n
+        if has_few_points(self.data):
+            return posterior_of_points(self.data, self.K.detach())
+        return posterior_of_rows(self.G)
 
     def at_sites(self, tau: Tensor, nu: Tensor, *fit: Tensor, shift: Tensor | None = None) -> Belief:
         """The belief at these sites; ``fit`` and ``shift`` as in :meth:`belief`."""
         data = self.data
-        if self._few_points:  # at the cost of p, not n: at most p rows U replace the n rows
-            K, (mean, _, _) = self.K.detach(), self.posterior.marginals(tau, nu)
-            eye = torch.eye(K.shape[-1], dtype=tau.dtype, device=tau.device).expand_as(K)
-            U = root(data.rmatvec(tau[..., None] * data.matvec(eye))).mT  # A^T T A = U^T U
-            lower, _ = cholesky(_eye_plus(U @ K @ U.mT))
-            dual, factor = nu - tau * mean, torch.linalg.solve_triangular(lower, U, upper=False).mT
+        if has_few_points(data):
+            alpha, factor = point_weights(data, self.K.detach(), self.posterior, tau, nu)
         else:
             X, dual, _ = _RowPosterior(self.G).solve(tau, nu)
-            factor = data.rmatvec(X.mT)
-        alpha = data.rmatvec(dual[..., None])[..., 0]
+            alpha, factor = data.rmatvec(dual[..., None])[..., 0], data.rmatvec(X.mT)
         return self.belief(alpha, factor, *fit, tau, nu, shift=shift)
 
     def belief(
@@ -253,3 +240,52 @@ class _LowRankPosterior:
 
     def select(self, lanes: Tensor) -> "_LowRankPosterior":
         return _LowRankPosterior(self.Q[lanes])
+
+
+Posterior = _RowPosterior | _LowRankPosterior
+"""The posterior of the rows as a function of the sites."""
+
+
+def has_few_points(data: Data) -> bool:
+    """Whether the points are fewer than the rows, so that linear algebra is done in their space."""
+    return data.points.shape[-2] < data.n
+
+
+def posterior_of_points(data: Data, K: Float[Tensor, "lane p p"]) -> Posterior:
+    """That for a prior covariance of few points."""
+    return _LowRankPosterior(data.matvec(thin_root(K)))
+
+
+def posterior_of_rows(G: Float[Tensor, "lane n n"]) -> Posterior:
+    """That for a prior covariance of the rows."""
+    if G.shape[-1] >= _LOW_RANK_FROM and not G.is_cuda:
+        Q = thin_root(G)
+        if Q.shape[-1] <= _LOW_RANK_RATIO * G.shape[-1]:
+            return _LowRankPosterior(Q)
+    return _RowPosterior(G)
+
+
+def point_weights(
+    data: Data, K: Float[Tensor, "lane p p"], posterior: Posterior, tau: Tensor, nu: Tensor
+) -> tuple[Float[Tensor, "lane p"], Float[Tensor, "lane p p"]]:
+    """The weights and the factor of the belief for few points, at the cost of p, not n."""
+    mean, _, _ = posterior.marginals(tau, nu)
+    eye = torch.eye(K.shape[-1], dtype=tau.dtype, device=tau.device).expand_as(K)
+    U = root(data.rmatvec(tau[..., None] * data.matvec(eye))).mT  # A^T T A = U^T U: p rows replace the n
+    lower, _ = cholesky(_eye_plus(U @ K @ U.mT))
+    factor = torch.linalg.solve_triangular(lower, U, upper=False).mT
+    return data.rmatvec((nu - tau * mean)[..., None])[..., 0], factor
+
+
+def row_gradient(
+    G: Float[Tensor, "lane n n"], tau: Tensor, nu: Tensor
+) -> Float[Tensor, "lane n n"]:
+    r"""Derivative of the log evidence in the covariance of the rows, at stationary sites.
+
+    .. math:: \tfrac12 (b b^\top - S B^{-1} S), \qquad B = I + S G S, \quad b = S B^{-1} S^{-1} \nu
+    """
+    S = tau.sqrt()
+    lower, _ = cholesky(_eye_plus((S[..., None] * G).mul_(S[..., None, :])))
+    inverse = torch.cholesky_inverse(lower).mul_(S[..., None]).mul_(S[..., None, :])
+    dual = _vecmat(torch.where(tau > 0, nu / tau, 0.0), inverse)
+    return torch.addcmul(inverse.neg_(), dual[..., None], dual[..., None, :]).div_(2)

@@ -1,0 +1,133 @@
+r"""Log evidence of EP for a named kernel, and its gradient in the kernel's parameters without autograd.
+
+Where sites are stationary, :math:`d \log Z = \sum_{ij} M_{ij} \, dG_{ij}` for the prior covariance G of the
+rows and the M of :func:`~askwise.model.sites.row_gradient`.  G is a sum of covariances of points, whose
+derivatives are known.  With :math:`k(x, y) = s^2 c(r)` and :math:`r^2 = \sum_k ((x_k - y_k) / \ell_k)^2`:
+
+.. math:: \frac{\partial k}{\partial \log s^2} = k, \qquad
+    \frac{\partial k}{\partial \log \ell_k} = -s^2 \frac{c'(r)}{r} \Big(\frac{x_k - y_k}{\ell_k}\Big)^2
+
+Duels of 80 need a fifth of the time of autograd through the covariance of all points.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from askwise.errors import Refused
+from askwise.model.data import Data
+from askwise.model.ep import FixedPoint, fixed_point
+from askwise.model.kernels import Stationary, correlation_at, distance, steepness
+from askwise.model.sites import (
+    Posterior,
+    Sites,
+    has_few_points,
+    point_weights,
+    posterior_of_points,
+    posterior_of_rows,
+    row_gradient,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The pairs of points whose covariances make up that of the rows.
+
+    Rows have up to three blocks of pairs: both first points, both second points, and the first point of one
+    row with the second of another.  Where points are fewer than rows, it is their own pairs, in one block.
+    """
+
+    data: Data
+    x: Float[Tensor, "lane b q d"]
+    y: Float[Tensor, "lane b q d"]
+    coefficient: Float[Tensor, "lane b q q"] | None
+    """Of each covariance in the sum, where it is not one: people who differ, rows without a second point."""
+    noise: Float[Tensor, "lane q q"] | None
+
+    @classmethod
+    def of(cls, data: Data) -> "Pairs":
+        """The pairs of data with lanes."""
+        few, paired = has_few_points(data), data.second >= 0
+        places = [data.first, data.second.clamp_min(0)] if paired.any() else [data.first]
+        if few:
+            places = [torch.arange(data.points.shape[1], device=paired.device).expand_as(data.rater)]
+        index, left, right = torch.stack(places, 1), *(([0, 1, 0], [0, 1, 1]) if places[1:] else ([0], [0]))
+        flat, d = index.flatten(1), data.points.shape[-1]
+        points = data.points.gather(1, flat[..., None].expand(-1, -1, d)).unflatten(1, index.shape[1:])
+        parts = []
+        if data.share.any():
+            rater = data.rater.gather(1, flat).unflatten(1, index.shape[1:])
+            differ = rater[:, left, :, None] != rater[:, right, None, :]
+            parts.append(1 - data.share[:, None, None, None] * differ.to(points))
+        if places[1:] and not paired.all():
+            there = torch.stack([torch.ones_like(paired), paired], 1).to(points)
+            parts.append(there[:, left, :, None] * there[:, right, None, :])
+        noise = torch.diag_embed(data.point_noise) if data.point_noise.any() else None
+        if noise is not None and not few:
+            noise = data.row_covariance(noise)
+        coefficient = torch.stack(parts).prod(0) if parts else None
+        return cls(data, points[:, left], points[:, right], coefficient, noise)
+
+    def select(self, lanes: Int[Tensor, " some"]) -> "Pairs":
+        """The pairs of some of the lanes, each as often as it is named."""
+        coefficient, noise = (None if one is None else one[lanes] for one in (self.coefficient, self.noise))
+        return Pairs(self.data.select(lanes), self.x[lanes], self.y[lanes], coefficient, noise)
+
+    def with_answers(self, data: Data) -> "Pairs":
+        """The same pairs of the same points, where only the likelihood of the answers differs."""
+        return replace(self, data=data)
+
+    def evidence(
+        self, prior: Stationary, warm: Sites | None, tolerance: float, *, gradient: bool = True
+    ) -> tuple[FixedPoint, Float[Tensor, "lane e"]]:
+        """What EP finds for one kernel a lane, and the gradient of its log evidence.
+
+        That is in the logarithms of the lengthscales, then of the variance; empty unless asked for.
+        """
+        with torch.inference_mode():
+            length = prior.lengthscale[:, None, None, :]
+            x, y = self.x / length, self.y / length
+            r = distance(x, y)
+            cov = correlation_at(prior.name, r).mul_(prior.outputscale[:, None, None, None])
+            if self.coefficient is not None:
+                cov = cov * self.coefficient
+            total = self._summed(cov)
+            if not total.isfinite().all():
+                raise Refused("kernel", "give finite covariances", "NaN or infinity", "Check its parameters.")
+            posterior = self._posterior(total)
+            found = fixed_point(self.data, posterior, warm, tolerance)
+            if not gradient:
+                return found, cov.new_zeros(len(cov), 0)
+            pull = self._pull(total, posterior, found)
+            by_variance = (pull * cov).sum((-3, -2, -1))
+            if self.coefficient is not None:
+                pull = pull * self.coefficient
+            pull = pull * steepness(prior.name, r).mul_(prior.outputscale[:, None, None, None])
+            # of the squares of differences, without forming them for each dimension
+            squares = pull.sum(-1, keepdim=True) * x.square() + pull.sum(-2)[..., None] * y.square()
+            by_length = (2 * x * (pull @ y) - squares).sum((-3, -2))
+            grad = torch.cat([by_length, by_variance[:, None]], -1)
+        return found, grad.clone()
+
+    def _summed(self, cov: Float[Tensor, "lane b q q"]) -> Float[Tensor, "lane q q"]:
+        """The covariance of the rows, or of few points."""
+        total = cov[:, 0]
+        if cov.shape[1] > 1:
+            total = (cov[:, 0] + cov[:, 1]).sub_(cov[:, 2]).sub_(cov[:, 2].mT)
+        return total if self.noise is None else total + self.noise
+
+    def _posterior(self, total: Float[Tensor, "lane q q"]) -> Posterior:
+        return posterior_of_points(self.data, total) if has_few_points(self.data) else posterior_of_rows(total)
+
+    def _pull(
+        self, total: Float[Tensor, "lane q q"], posterior: Posterior, found: FixedPoint
+    ) -> Float[Tensor, "lane b q q"]:
+        """Derivative of the log evidence in each covariance of the sum."""
+        if has_few_points(self.data):
+            alpha, factor = point_weights(self.data, total, posterior, found.tau, found.nu)
+            pull = (alpha[..., None] * alpha[..., None, :] - factor @ factor.mT) / 2
+        else:
+            pull = row_gradient(total, found.tau, found.nu)
+        return torch.stack([pull, pull, -2 * pull], 1) if self.x.shape[1] > 1 else pull[:, None]
