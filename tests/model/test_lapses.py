@@ -506,7 +506,7 @@ def test_the_gradient_is_exact_for_an_answer_that_is_undecided_about_three():
     torch.testing.assert_close(got, differences(objective, start), rtol=1e-3, atol=1e-4)
     objective = target(answers_to_learn_from("mixed"), ("noise", "slopes"))
     _, got = objective(start)
-    assert (objective.belief.tau < 1e-8).any()
+    assert (objective.warm.tau < 1e-8).any()
     torch.testing.assert_close(got, differences(objective, start), rtol=0.2, atol=0.5)
 
 
@@ -524,7 +524,7 @@ def test_the_gradient_in_the_lapse_rate_is_exact_where_no_site_is_held_at_zero()
     easy = 6 * x.sum(-1)
     objective = target(aw.Data.duels(x, easy[:, 0] > easy[:, 1]), ("lapse",))
     _, got = objective(objective.vector)
-    assert (objective.belief.tau > 1e-6).all()
+    assert (objective.warm.tau > 1e-6).all()
     torch.testing.assert_close(got, differences(objective, objective.vector), rtol=1e-4, atol=1e-5)
 
 

@@ -79,7 +79,11 @@ class FixedPoint(NamedTuple):
 
 
 def fixed_point(
-    data: Data, posterior: Posterior, warm: Sites | None = None, tolerance: float = 1e-8, max_sweeps: int = 1000
+    data: Data,
+    posterior: Posterior,
+    warm: Sites | None = None,
+    tolerance: float = 1e-8,
+    max_sweeps: int = 1000,
 ) -> FixedPoint:
     """Sites that EP leaves as they are, and their evidence; arguments as for :func:`ep`."""
     with torch.inference_mode():  # a fifth faster than no_grad for one lane of n = 80

@@ -413,9 +413,7 @@ class _ByHand:
     spread: Float[Tensor, " k"]
 
     @classmethod
-    def of(
-        cls, data: Data, kernel: Kernel, method: Method, learn: Sequence[Learnable]
-    ) -> "_ByHand | None":
+    def of(cls, data: Data, kernel: Kernel, method: Method, learn: Sequence[Learnable]) -> "_ByHand | None":
         """That of this kernel; None for other priors, and where covariances depend on what is learned of people."""
         prior, names = covariance(kernel), [name for name, _ in kernel.named_parameters()]
         if method != "ep" or not isinstance(prior, Stationary) or names != _NAMES:
@@ -423,7 +421,9 @@ class _ByHand:
         if "share" in learn or (bool(data.point_noise.any()) and {"noise", "slopes"} & {*learn}):
             return None
         constraints = [kernel.constraint_for_parameter_name(name) for name in names]
-        if any(one is None or one.lower_bound.any() or one.upper_bound.isfinite().any() for one in constraints):
+        if any(
+            one is None or one.lower_bound.any() or one.upper_bound.isfinite().any() for one in constraints
+        ):
             return None
         priors = {name.rpartition(".")[-1]: one for name, _, one, *_ in kernel.named_priors()}
         default = {"variance": _OUTPUTSCALE_PRIOR, "length": _lengthscale_prior(data.points.shape[-1])}
@@ -432,7 +432,9 @@ class _ByHand:
             return None
         sizes = [1, kernel.base_kernel.ard_num_dims or 1]
         middle, spread = (
-            torch.cat([getattr(one, part).double().expand(size) for one, size in zip(pair, sizes, strict=True)])
+            torch.cat(
+                [getattr(one, part).double().expand(size) for one, size in zip(pair, sizes, strict=True)]
+            )
             for part in ("loc", "scale")
         )
         like = data.points

@@ -30,6 +30,8 @@ from askwise.model.sites import (
     row_gradient,
 )
 
+_CHUNK_ENTRIES = {"cpu": 2**16, "cuda": 2**27}  # covariances that are computed together
+
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
@@ -87,47 +89,80 @@ class Pairs:
         That is in the logarithms of the lengthscales, then of the variance; empty unless asked for.
         """
         with torch.inference_mode():
-            length = prior.lengthscale[:, None, None, :]
-            x, y = self.x / length, self.y / length
-            r = distance(x, y)
-            cov = correlation_at(prior.name, r).mul_(prior.outputscale[:, None, None, None])
-            if self.coefficient is not None:
-                cov = cov * self.coefficient
-            total = self._summed(cov)
+            blocks = [_Blocks.of(self, prior, lanes) for lanes in self._chunks]
+            total = torch.cat([one.total for one in blocks])
             if not total.isfinite().all():
                 raise Refused("kernel", "give finite covariances", "NaN or infinity", "Check its parameters.")
             posterior = self._posterior(total)
             found = fixed_point(self.data, posterior, warm, tolerance)
             if not gradient:
-                return found, cov.new_zeros(len(cov), 0)
+                return found, total.new_zeros(len(total), 0)
             pull = self._pull(total, posterior, found)
-            by_variance = (pull * cov).sum((-3, -2, -1))
-            if self.coefficient is not None:
-                pull = pull * self.coefficient
-            pull = pull * steepness(prior.name, r).mul_(prior.outputscale[:, None, None, None])
-            # of the squares of differences, without forming them for each dimension
-            squares = pull.sum(-1, keepdim=True) * x.square() + pull.sum(-2)[..., None] * y.square()
-            by_length = (2 * x * (pull @ y) - squares).sum((-3, -2))
-            grad = torch.cat([by_length, by_variance[:, None]], -1)
+            grad = torch.cat([one.gradient(pull[one.lanes]) for one in blocks])
         return found, grad.clone()
 
-    def _summed(self, cov: Float[Tensor, "lane b q q"]) -> Float[Tensor, "lane q q"]:
-        """The covariance of the rows, or of few points."""
-        total = cov[:, 0]
-        if cov.shape[1] > 1:
-            total = (cov[:, 0] + cov[:, 1]).sub_(cov[:, 2]).sub_(cov[:, 2].mT)
-        return total if self.noise is None else total + self.noise
+    @property
+    def _chunks(self) -> list[slice]:
+        """Lanes whose covariances fit the CPU cache together: a fifth of the time for 32 lanes of 90 duels."""
+        lanes, blocks, q, _ = self.x.shape
+        size = max(1, _CHUNK_ENTRIES[self.x.device.type] // max(1, blocks * q**2))
+        return [slice(start, start + size) for start in range(0, lanes, size)]
 
     def _posterior(self, total: Float[Tensor, "lane q q"]) -> Posterior:
-        return posterior_of_points(self.data, total) if has_few_points(self.data) else posterior_of_rows(total)
+        return (
+            posterior_of_points(self.data, total) if has_few_points(self.data) else posterior_of_rows(total)
+        )
 
     def _pull(
         self, total: Float[Tensor, "lane q q"], posterior: Posterior, found: FixedPoint
-    ) -> Float[Tensor, "lane b q q"]:
-        """Derivative of the log evidence in each covariance of the sum."""
-        if has_few_points(self.data):
-            alpha, factor = point_weights(self.data, total, posterior, found.tau, found.nu)
-            pull = (alpha[..., None] * alpha[..., None, :] - factor @ factor.mT) / 2
-        else:
-            pull = row_gradient(total, found.tau, found.nu)
-        return torch.stack([pull, pull, -2 * pull], 1) if self.x.shape[1] > 1 else pull[:, None]
+    ) -> Float[Tensor, "lane q q"]:
+        """Derivative of the log evidence in the covariance of the rows, or of few points."""
+        if not has_few_points(self.data):
+            return row_gradient(total, found.tau, found.nu)
+        alpha, factor = point_weights(self.data, total, posterior, found.tau, found.nu)
+        return torch.addcmul(-(factor @ factor.mT), alpha[..., None], alpha[..., None, :]) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """Prior covariances of the pairs of some of the lanes."""
+
+    lanes: slice
+    name: str
+    scale: Float[Tensor, "lane 1 1 1"]
+    x: Float[Tensor, "lane b q d"]
+    """In units of the lengthscales."""
+    y: Float[Tensor, "lane b q d"]
+    coefficient: Float[Tensor, "lane b q q"] | None
+    r: Float[Tensor, "lane b q q"]
+    covariance: Float[Tensor, "lane b q q"]
+    total: Float[Tensor, "lane q q"]
+    """Of the rows, or of few points."""
+
+    @classmethod
+    def of(cls, pairs: Pairs, prior: Stationary, lanes: slice) -> "_Blocks":
+        length, scale = prior.lengthscale[lanes, None, None, :], prior.outputscale[lanes, None, None, None]
+        x, y = pairs.x[lanes] / length, pairs.y[lanes] / length
+        coefficient = None if pairs.coefficient is None else pairs.coefficient[lanes]
+        r = distance(x, y)
+        cov = correlation_at(prior.name, r).mul_(scale)
+        if coefficient is not None:
+            cov.mul_(coefficient)
+        total = cov[:, 0]
+        if cov.shape[1] > 1:
+            total = (total + cov[:, 1]).sub_(cov[:, 2]).sub_(cov[:, 2].mT)
+        if pairs.noise is not None:
+            total = total + pairs.noise[lanes]
+        return cls(lanes, prior.name, scale, x, y, coefficient, r, cov, total)
+
+    def gradient(self, pull: Float[Tensor, "lane q q"]) -> Float[Tensor, "lane e"]:
+        """In the logarithms of the lengthscales, then of the variance."""
+        pull = torch.stack([pull, pull, -2 * pull], 1) if self.r.shape[1] > 1 else pull[:, None]
+        by_variance = (pull * self.covariance).sum((-3, -2, -1))
+        pull = pull * steepness(self.name, self.r).mul_(self.scale)
+        if self.coefficient is not None:
+            pull.mul_(self.coefficient)
+        # sums of squares of differences, without forming them in each dimension
+        squares = pull.sum(-1, keepdim=True) * self.x.square() + pull.sum(-2)[..., None] * self.y.square()
+        by_length = (2 * self.x * (pull @ self.y) - squares).sum((-3, -2))
+        return torch.cat([by_length, by_variance[:, None]], -1)

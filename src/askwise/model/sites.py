@@ -207,12 +207,17 @@ class _RowPosterior:
         X, dual, lower = self.solve(tau, nu)
         mean = (nu - dual) / tau
         weak = tau < _WEAK_PRECISION
-        V = X @ self.G if weak.any() else None
+        if some := bool(weak.any()):
+            count = int(weak.sum(-1).max())  # a few, where answers may be lapses
+            index = weak.to(torch.uint8).topk(count, -1).indices
+            columns = self.G.gather(-1, index[:, None, :].expand(-1, tau.shape[-1], -1))
+            explained = (X @ columns).square_().sum(-2)
+            weak_var = self.G.diagonal(dim1=-2, dim2=-1).gather(-1, index) - explained
+            weak_mean = _vecmat(dual, columns)
         var = (1 - X.square_().sum(-2) / tau) / tau
-        if V is not None:
-            weak_var = self.G.diagonal(dim1=-2, dim2=-1) - V.square_().sum(-2)
-            mean = torch.where(weak, _vecmat(dual, self.G), mean)
-            var = torch.where(weak, weak_var, var)
+        if some:
+            mean = torch.where(weak, mean.scatter(-1, index, weak_mean), mean)
+            var = torch.where(weak, var.scatter(-1, index, weak_var), var)
         return mean, var.clamp_min(0), lower
 
     def select(self, lanes: Tensor) -> "_RowPosterior":
@@ -277,9 +282,7 @@ def point_weights(
     return data.rmatvec((nu - tau * mean)[..., None])[..., 0], factor
 
 
-def row_gradient(
-    G: Float[Tensor, "lane n n"], tau: Tensor, nu: Tensor
-) -> Float[Tensor, "lane n n"]:
+def row_gradient(G: Float[Tensor, "lane n n"], tau: Tensor, nu: Tensor) -> Float[Tensor, "lane n n"]:
     r"""Derivative of the log evidence in the covariance of the rows, at stationary sites.
 
     .. math:: \tfrac12 (b b^\top - S B^{-1} S), \qquad B = I + S G S, \quad b = S B^{-1} S^{-1} \nu
