@@ -42,7 +42,7 @@ _MARGIN_GRID = math.log10(0.02), math.log10(3.0), 24  # first, last and number o
 _EXPECTED_LENGTHSCALE, _EXPECTED_VARIANCE = 0.2, 4.0
 _FIRST_REFIT, _REFIT_GROWTH = 8, 1.5  # after each of the first 8 answers, then at each growth by half
 _DIFFERENCE, _LEAST_CURVATURE = 1e-3, 0.05  # of finite differences; a deviation of 4.5 at most
-_GRADIENT_TOLERANCE = 1e-4  # leaves parameters uncertain by less than a thousandth
+_GRADIENT_TOLERANCE, _VALUE_TOLERANCE = 1e-4, 1e-6  # parameters err by about a thousandth of their deviation
 _TOLERANCE, _FINE_TOLERANCE = 1e-5, 1e-8  # of EP: errors of the gradient are of this order
 _CURVATURE_BY_ROW = 0.02  # that an answer adds to that of the prior, typically
 _HALF_LOG_2_PI = math.log(2 * math.pi) / 2
@@ -112,6 +112,7 @@ def fit(  # noqa: PLR0913
             upper,
             max_steps=max_steps,
             gradient_tolerance=_GRADIENT_TOLERANCE,
+            value_tolerance=_VALUE_TOLERANCE,
             inverse=target.inverse_at_start,
         )
         best = torch.where((value <= first)[:, None], best, start)

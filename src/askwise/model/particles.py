@@ -40,12 +40,12 @@ _ANGLE = (
 _DIMENSIONS_PER_MOVE = (
     4  # in more of them candidates are fewer for their space, so that more depends on moves
 )
-_TOLERANCE, _FINE_TOLERANCE = 1e-2, 1e-5  # of EP, whose evidence errs by the order of the square
+_TOLERANCE, _FINE_TOLERANCE = 0.03, 1e-5  # of EP, whose evidence errs by the order of the square
 _DIFFERENCE = 0.25  # in u, between gradients whose difference is the curvature
 _LEAST_CURVATURE = 0.5  # of the prior's; where evidence is not concave, the approximation is not wider
 _FARTHEST = 1.0  # of the approximation's middle from the fitted kernel, in deviations of the prior
 _BOUND = 8.0  # deviations of the prior beyond which nothing is looked for
-_CHUNK_ENTRIES = {"cpu": 2**19, "cuda": 2**27}  # matrix entries of the lanes that run together
+_CHUNK_ENTRIES = {"cpu": 2**18, "cuda": 2**27}  # matrix entries of the lanes that run together
 
 
 def averaged(
@@ -157,7 +157,7 @@ class _Posterior:
         if start is not None:
             sites = [part.expand(*shape, -1).flatten(0, 1) for part in (start.tau, start.nu)]
         data = self.pairs.data
-        size = data.n**2 + data.points.shape[-2] ** 2
+        size = data.n**2
         each = max(1, _CHUNK_ENTRIES[u.device.type] // max(1, size))
         parts = []
         for chunk in torch.arange(len(flat), device=u.device).split(each):
