@@ -415,7 +415,7 @@ class _ByHand:
 
     @classmethod
     def of(cls, data: Data, kernel: Kernel, method: Method, learn: Sequence[Learnable]) -> "_ByHand | None":
-        """That of this kernel; None for other priors, and where covariances depend on what is learned of people."""
+        """That of this kernel; None for other priors, and if what is learned of people changes covariances."""
         prior, names = covariance(kernel), [name for name, _ in kernel.named_parameters()]
         if method != "ep" or not isinstance(prior, Stationary) or names != _NAMES:
             return None
