@@ -484,7 +484,7 @@ def differences(objective, vector, step=1e-5):
     for unit in step * torch.eye(vector.shape[-1], dtype=torch.float64):
         values = []
         for moved in (vector + unit, vector - unit):
-            objective.belief = None
+            objective.warm = None
             values.append(objective(moved)[0])
         slopes.append((values[0] - values[1]) / (2 * step))
     return torch.stack(slopes, -1)
@@ -506,7 +506,7 @@ def test_the_gradient_is_exact_for_an_answer_that_is_undecided_about_three():
     torch.testing.assert_close(got, differences(objective, start), rtol=1e-3, atol=1e-4)
     objective = target(answers_to_learn_from("mixed"), ("noise", "slopes"))
     _, got = objective(start)
-    assert (objective.belief.tau < 1e-8).any()
+    assert (objective.warm.tau < 1e-8).any()
     torch.testing.assert_close(got, differences(objective, start), rtol=0.2, atol=0.5)
 
 
@@ -524,7 +524,7 @@ def test_the_gradient_in_the_lapse_rate_is_exact_where_no_site_is_held_at_zero()
     easy = 6 * x.sum(-1)
     objective = target(aw.Data.duels(x, easy[:, 0] > easy[:, 1]), ("lapse",))
     _, got = objective(objective.vector)
-    assert (objective.belief.tau > 1e-6).all()
+    assert (objective.warm.tau > 1e-6).all()
     torch.testing.assert_close(got, differences(objective, objective.vector), rtol=1e-4, atol=1e-5)
 
 
@@ -547,7 +547,7 @@ def test_the_fitted_maximum_is_the_one_that_a_search_without_gradients_finds(kin
     start, lower, upper = objective.vector, *objective.bounds(objective.vector)
 
     def value(free):
-        objective.belief = None
+        objective.warm = None
         return objective(torch.from_numpy(free)[None].clamp(lower, upper))[0].item()
 
     options = {"maxfev": 800, "xatol": 1e-3, "fatol": 1e-3}
@@ -604,7 +604,7 @@ def test_the_deviation_of_a_learned_rate_is_the_curvature_at_the_maximum():
     for side in (-1, 0, 1):
         moved = at.clone()
         moved[:, -1] += side * step
-        objective.belief = None
+        objective.warm = None
         values.append(objective(moved)[0].item())
     curvature = (values[0] - 2 * values[1] + values[2]) / step**2
     assert fixed.deviation.item() == pytest.approx(curvature**-0.5, rel=0.1)

@@ -427,7 +427,7 @@ def test_the_gradient_in_share_and_noise_is_exact():
     for k, step in enumerate(1e-5 * torch.eye(at.shape[-1], dtype=torch.float64)):
         values = []
         for moved in (at + step, at - step):
-            objective.belief = None
+            objective.warm = None
             values.append(objective(moved)[0].item())
         assert got[0, k].item() == pytest.approx((values[0] - values[1]) / 2e-5, rel=1e-4, abs=1e-5)
 

@@ -327,8 +327,13 @@ class Data:
     @property
     def plain(self) -> bool:
         """Whether every row has the plain probit likelihood: unit noise, none shared, no margin, no tie."""
+        return self.plain_rows and not self.has_lapses
+
+    @property
+    def plain_rows(self) -> bool:
+        """Whether it has where it is no lapse."""
         unusual = (self.row_noise != 1, self.margin != 0, self.point_noise != 0, self.has_ties)
-        return not (any(bool(part.any()) for part in unusual) or self.has_lapses)
+        return not any(bool(part.any()) for part in unusual)
 
     @property
     def has_lapses(self) -> bool:

@@ -29,7 +29,7 @@ def infer(
     kernel: Kernel | Kernels,
     method: Method = "ep",
     *,
-    warm: Belief | None = None,
+    warm: Sites | None = None,
     tolerance: float | None = None,
     max_sweeps: int | None = None,
     generators: Generators | None = None,
@@ -98,7 +98,7 @@ def _in_chunks(
 
 
 def _mixture(
-    data: Data, kernels: Kernels, approximation: Callable[..., Belief], warm: Belief | None
+    data: Data, kernels: Kernels, approximation: Callable[..., Belief], warm: Sites | None
 ) -> Mixture:
     """The posterior given each of the kernels, weighted by how well it foretold the answers since."""
     if kernels.lanes != data.lanes:

@@ -68,19 +68,9 @@ class InferenceProblem:
     @functools.cached_property
     def posterior(self) -> "Posterior":
         """The posterior of the rows, in the cheaper of the two forms."""
-        if self._few_points:
-            return LowRankPosterior(self.data.matvec(thin_root(self.K.detach())))
-        if self.data.n >= _LOW_RANK_FROM and not self.K.is_cuda:
-            low = int(_LOW_RANK_RATIO * self.data.n)
-            if thin_root(self.G[..., : low + 1, : low + 1]).shape[-1] <= low:  # else the whole has more
-                Q = thin_root(self.G)
-                if Q.shape[-1] <= low:
-                    return LowRankPosterior(Q)
-        return _RowPosterior(self.G)
-
-    @property
-    def _few_points(self) -> bool:
-        return self.data.points.shape[-2] < self.data.n
+        if has_few_points(self.data):
+            return posterior_of_points(self.data, self.K.detach())
+        return posterior_of_rows(self.G)
 
     def at_sites(
         self,
@@ -95,17 +85,11 @@ class InferenceProblem:
         ``solved``: what :attr:`posterior` found at them, if it is known.
         """
         data = self.data
-        if self._few_points:  # at the cost of p, not n: at most p rows U replace the n rows
-            K, (mean, _, _) = self.K.detach(), self.posterior.marginals(tau, nu)
-            eye = torch.eye(K.shape[-1], dtype=tau.dtype, device=tau.device).expand_as(K)
-            U = root(data.rmatvec(tau[..., None] * data.matvec(eye))).mT  # A^T T A = U^T U
-            lower, _ = cholesky(eye_plus(U @ K @ U.mT))
-            dual, factor = nu - tau * mean, torch.linalg.solve_triangular(lower, U, upper=False).mT
+        if has_few_points(data):
+            alpha, factor = point_weights(data, self.K.detach(), self.posterior, tau, nu)
         else:
-            if solved is None or not isinstance(self.posterior, _RowPosterior):
-                _, _, solved = _RowPosterior(self.G).marginals(tau, nu)
-            dual, factor = _dual(tau, nu, solved.half), data.rmatvec(solved.half.mT)
-        alpha = data.rmatvec(dual[..., None])[..., 0]
+            dual, X = row_weights(self.G, self.posterior, tau, nu, solved)
+            alpha, factor = data.rmatvec(dual[..., None])[..., 0], data.rmatvec(X.mT)
         return self.belief(alpha, factor, *fit, tau, nu, shift=shift)
 
     def belief(
@@ -364,3 +348,50 @@ class LowRankPosterior:
     def select(self, lanes: Tensor) -> "LowRankPosterior":
         """That of some of the lanes."""
         return LowRankPosterior(self.Q[lanes], None if self.left is None else self.left[lanes])
+
+
+def has_few_points(data: Data) -> bool:
+    """Whether the points are fewer than the rows, so that linear algebra is done in their space."""
+    return data.points.shape[-2] < data.n
+
+
+def posterior_of_points(data: Data, K: Float[Tensor, "lane p p"]) -> Posterior:
+    """That for a prior covariance of few points."""
+    return LowRankPosterior(data.matvec(thin_root(K)))
+
+
+def posterior_of_rows(G: Float[Tensor, "lane n n"]) -> Posterior:
+    """That for a prior covariance of the rows, in the cheaper of the two forms."""
+    n = G.shape[-1]
+    if n >= _LOW_RANK_FROM and not G.is_cuda:
+        low = int(_LOW_RANK_RATIO * n)
+        if thin_root(G[..., : low + 1, : low + 1]).shape[-1] <= low:  # else the whole has more
+            Q = thin_root(G)
+            if Q.shape[-1] <= low:
+                return LowRankPosterior(Q)
+    return _RowPosterior(G)
+
+
+def point_weights(
+    data: Data, K: Float[Tensor, "lane p p"], posterior: Posterior, tau: Tensor, nu: Tensor
+) -> tuple[Float[Tensor, "lane p"], Float[Tensor, "lane p p"]]:
+    """The weights and the factor of the belief for few points, at the cost of p, not n."""
+    mean, _, _ = posterior.marginals(tau, nu)
+    eye = torch.eye(K.shape[-1], dtype=tau.dtype, device=tau.device).expand_as(K)
+    U = root(data.rmatvec(tau[..., None] * data.matvec(eye))).mT  # A^T T A = U^T U: p rows replace the n
+    lower, _ = cholesky(eye_plus(U @ K @ U.mT))
+    factor = torch.linalg.solve_triangular(lower, U, upper=False).mT
+    return data.rmatvec((nu - tau * mean)[..., None])[..., 0], factor
+
+
+def row_weights(
+    G: Float[Tensor, "lane n n"], posterior: Posterior, tau: Tensor, nu: Tensor, solved: Solved | None
+) -> tuple[Float[Tensor, "lane n"], Float[Tensor, "lane n n"]]:
+    r"""The dual weights b of the rows and the X of :class:`_RowPosterior`.
+
+    The derivative of the log evidence in G is :math:`\tfrac12 (b b^\top - X^\top X)` at stationary sites.
+    ``solved``: what the posterior found at them, if it is known.
+    """
+    if solved is None or not isinstance(posterior, _RowPosterior):
+        _, _, solved = _RowPosterior(G).marginals(tau, nu)
+    return _dual(tau, nu, solved.half), solved.half

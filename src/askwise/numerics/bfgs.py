@@ -43,10 +43,11 @@ def minimize(  # noqa: PLR0913
 
     ``objective`` maps [lane, k] to values [lane] and gradients [lane, k]; a non-finite value counts as
     too high.  A lane has converged when its projected gradient is below ``gradient_tolerance``, a step
-    lowers its value by less than ``value_tolerance``, or backtracking along the gradient fails; it then
-    stays where it is.  Each evaluation serves one step of every lane, a new one or a backtracked one.
-    ``inverse``: initial inverse Hessian.  ``known``: values and gradients at the starts.  ``pruning``: lanes
-    that fall far behind their group stop, and only the best of each group are returned.
+    lowers its value by less than ``value_tolerance``, or would if it were as short as it must be, or
+    backtracking along the gradient fails; it then stays where it is.  Each evaluation serves one step of
+    every lane, a new one or a backtracked one.  ``inverse``: initial inverse Hessian.  ``known``: values and
+    gradients at the starts.  ``pruning``: lanes that fall far behind their group stop, and only the best of
+    each group are returned.
     Source: Bertsekas (1982), SIAM J. Control Optim. 20, for the treatment of the bounds.
     """
     with torch.no_grad():
@@ -149,7 +150,7 @@ class _Lanes:
         self._update_inverse(s, (grad - self.grad).masked_fill_(self.active, 0.0), accepted)
         rejected = self.running & ~accepted
         if rejected.any():
-            self._backtrack(decrease, predicted, rejected)
+            self._backtrack(decrease, predicted, rejected, value_tolerance)
         self.step_size.masked_fill_(accepted, 1.0)
         self.running = self.running & ~(accepted & (decrease < value_tolerance))
         moved = accepted[:, None]
@@ -157,10 +158,13 @@ class _Lanes:
         self.grad = torch.where(moved, grad, self.grad)
         self.value = torch.where(accepted, value, self.value)
 
-    def _backtrack(self, decrease: Tensor, predicted: Tensor, rejected: Tensor) -> None:
+    def _backtrack(
+        self, decrease: Tensor, predicted: Tensor, rejected: Tensor, value_tolerance: float
+    ) -> None:
         """Shrink to the minimum of the interpolating parabola, by a factor of 0.1 to 0.5."""
         factor = (predicted / (2 * (predicted + decrease))).nan_to_num_(0.5).clamp_(0.1, 0.5)
         self.step_size = torch.where(rejected, self.step_size * factor, self.step_size)
+        self.running = self.running & ~(rejected & (-predicted * factor < value_tolerance))
         # where the quasi-Newton direction fails, restart once along the gradient
         stuck = rejected & (self.step_size < _MIN_STEP_SIZE)
         if stuck.any():
