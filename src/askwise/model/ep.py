@@ -99,8 +99,8 @@ def fixed_point(
     """Sites that EP leaves as they are, and their evidence; arguments as for :func:`ep`."""
     with torch.inference_mode():  # a fifth faster than no_grad for one lane of n = 80
         found, solved = _fixed_point(data, posterior, warm, tolerance, max_sweeps)
-    tau, nu, evidence, *fit = (part.clone() for part in found)
-    return FixedPoint(tau, nu, evidence, *fit, solved=solved)
+    tau, nu, evidence, converged, sweeps, change, mean, var = (part.clone() for part in found)
+    return FixedPoint(tau, nu, evidence, converged, sweeps, change, mean, var, solved)
 
 
 def _fixed_point(

@@ -276,10 +276,10 @@ class _NegativeLogPosterior:
     @property
     def inverse_at_start(self) -> Float[Tensor, "lane k k"] | None:
         """A rough inverse Hessian: a third fewer steps than from none."""
-        if self.by_hand is None:
+        if (log_normals := _log_normals(self.kernel, self.data)) is None:
             return None
         precision = torch.ones_like(self.vector)
-        precision[:, : self.of_kernel] = self.by_hand.spread.pow(-2)
+        precision[:, : self.of_kernel] = log_normals[1].pow(-2)
         return torch.diag_embed(1 / (precision + _CURVATURE_BY_ROW * self.data.n))
 
     @property
@@ -415,31 +415,13 @@ class _ByHand:
 
     @classmethod
     def of(cls, data: Data, kernel: Kernel, method: Method, learn: Sequence[Learnable]) -> "_ByHand | None":
-        """That of this kernel; None for other priors, and if what is learned of people changes covariances."""
-        prior, names = covariance(kernel), [name for name, _ in kernel.named_parameters()]
-        if method != "ep" or not isinstance(prior, Stationary) or names != _NAMES:
+        """That of this kernel; None for another, or if what is learned of people changes covariances."""
+        prior, log_normals = covariance(kernel), _log_normals(kernel, data)
+        if method != "ep" or log_normals is None or not isinstance(prior, Stationary):
             return None
         if "share" in learn or (bool(data.point_noise.any()) and {"noise", "slopes"} & {*learn}):
             return None
-        constraints = [kernel.constraint_for_parameter_name(name) for name in names]
-        if any(
-            one is None or one.lower_bound.any() or one.upper_bound.isfinite().any() for one in constraints
-        ):
-            return None
-        priors = {name.rpartition(".")[-1]: one for name, _, one, *_ in kernel.named_priors()}
-        default = {"variance": _OUTPUTSCALE_PRIOR, "length": _lengthscale_prior(data.points.shape[-1])}
-        pair = [(priors or default).get(name) for name in default]
-        if len(priors) not in (0, 2) or not all(isinstance(one, LogNormal) for one in pair):
-            return None
-        sizes = [1, kernel.base_kernel.ard_num_dims or 1]
-        middle, spread = (
-            torch.cat(
-                [getattr(one, part).double().expand(size) for one, size in zip(pair, sizes, strict=True)]
-            )
-            for part in ("loc", "scale")
-        )
-        like = data.points
-        return cls(prior.name, Pairs.of(data.unsqueezed()), middle.to(like), spread.to(like))
+        return cls(prior.name, Pairs.of(data.unsqueezed()), *log_normals)
 
     def __call__(
         self, free: Float[Tensor, "lane k"], data: Data, warm: Sites | None, tolerance: float
@@ -456,6 +438,35 @@ class _ByHand:
         log_prior = -(free + away.square() / 2 + self.spread.log() + _HALF_LOG_2_PI).sum(-1)
         by_prior = -(1 + away / self.spread)
         return found, found.log_evidence + log_prior, torch.cat([by_variance, by_length], -1) + by_prior
+
+
+def _log_normals(kernel: Kernel, data: Data) -> tuple[Tensor, Tensor] | None:
+    """Means and deviations of the prior of the logarithms of the variance and of the lengthscales.
+
+    None for kernels that were not named, and for other priors than those of this file.
+    """
+    prior, names = covariance(kernel), [name for name, _ in kernel.named_parameters()]
+    d = data.points.shape[-1]
+    if not isinstance(prior, Stationary) or prior.lanes != data.lanes or names != _NAMES:
+        return None
+    constraints = [kernel.constraint_for_parameter_name(name) for name in names]
+    if any(one is None or one.lower_bound.any() or one.upper_bound.isfinite().any() for one in constraints):
+        return None
+    priors = {name.rpartition(".")[-1]: one for name, _, one, *_ in kernel.named_priors()}
+    default = {"variance": _OUTPUTSCALE_PRIOR, "length": _lengthscale_prior(d)}
+    pair = [(priors or default).get(name) for name in default]
+    sizes = [1, kernel.base_kernel.lengthscale.shape[-1]]
+    if (
+        len(priors) not in (0, 2)
+        or not all(isinstance(one, LogNormal) for one in pair)
+        or sizes[1] not in (1, d)
+    ):
+        return None
+    middle, spread = (
+        torch.cat([getattr(one, part).double().expand(size) for one, size in zip(pair, sizes, strict=True)])
+        for part in ("loc", "scale")
+    )
+    return middle.to(data.points), spread.to(data.points)
 
 
 def _transforms(constraint: Interval | None) -> tuple[_Transform, _Transform]:

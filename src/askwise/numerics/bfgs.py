@@ -42,8 +42,8 @@ def minimize(  # noqa: PLR0913
     """Local minimiser of each lane and its value, by projected BFGS; never worse than ``start``.
 
     ``objective`` maps [lane, k] to values [lane] and gradients [lane, k]; a non-finite value counts as
-    too high.  A lane has converged when its projected gradient is below ``gradient_tolerance``, a step
-    lowers its value by less than ``value_tolerance``, or would if it were as short as it must be, or
+    too high.  A lane has converged when its projected gradient is below ``gradient_tolerance``, when a step
+    lowers its value by less than ``value_tolerance``, or can be expected to once it is short enough, or when
     backtracking along the gradient fails; it then stays where it is.  Each evaluation serves one step of
     every lane, a new one or a backtracked one.  ``inverse``: initial inverse Hessian.  ``known``: values and
     gradients at the starts.  ``pruning``: lanes that fall far behind their group stop, and only the best of
@@ -164,7 +164,7 @@ class _Lanes:
         """Shrink to the minimum of the interpolating parabola, by a factor of 0.1 to 0.5."""
         factor = (predicted / (2 * (predicted + decrease))).nan_to_num_(0.5).clamp_(0.1, 0.5)
         self.step_size = torch.where(rejected, self.step_size * factor, self.step_size)
-        self.running = self.running & ~(rejected & (-predicted * factor < value_tolerance))
+        self.running = self.running & ~(rejected & ((predicted * factor).abs() < value_tolerance))
         # where the quasi-Newton direction fails, restart once along the gradient
         stuck = rejected & (self.step_size < _MIN_STEP_SIZE)
         if stuck.any():
