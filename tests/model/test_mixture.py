@@ -234,3 +234,10 @@ def test_laplace_averages_as_well():
     belief = aw.infer(duels(), kernels(), "laplace")
     assert math.isclose(float(belief.weights.sum()), 1.0)
     assert (belief.mean(uniform(4, 2)) - mixture().mean(uniform(4, 2))).abs().max() < 0.5
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_rough_values_of_draws_with_their_own_kernels_are_those_of_single_precision(shared):
+    path = aw.paths.draw(mixture(duels(lanes=(2,))), 3, [generator(k) for k in range(2)])
+    x = (uniform(7, 2) if shared else uniform(3, 2, 7, 2)).expand(3, 2, 7, 2)
+    torch.testing.assert_close(path.roughly(x), path(x), rtol=0, atol=1e-3)

@@ -479,3 +479,18 @@ def test_draws_follow_the_posterior_of_answers_outside_the_cube():
     mean, cov = about.joint(x)
     torch.testing.assert_close(drawn.mean(0), mean, rtol=0, atol=0.05)
     torch.testing.assert_close(drawn.T.cov(), cov, rtol=0, atol=0.08)
+
+
+@pytest.mark.parametrize("lengthscale", [0.2, 0.02], ids=["Hilbert features", "random features"])
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("points", ["of all", "of lanes", "of draws"])
+def test_rough_values_are_those_of_single_precision(lengthscale, count, points):
+    one = believed(duels((4,), d=3), "matern52", lengthscale)
+    path = draw(one, count, seeded())
+    assert isinstance(path, Path)
+    x = {"of all": uniform(9, 3), "of lanes": uniform(4, 9, 3), "of draws": uniform(count, 4, 9, 3)}[points]
+    x = x.expand(count, 4, 9, 3)
+    rough, exact = path.roughly(x), path(x)
+    assert rough.dtype == torch.float64
+    torch.testing.assert_close(rough, exact, rtol=0, atol=2e-3)
+    assert not torch.equal(rough, exact)

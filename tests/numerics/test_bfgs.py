@@ -408,3 +408,19 @@ def test_with_its_inverse_hessian_a_quadratic_takes_one_step():
     x, _ = minimize(objective, start, *bounds, inverse=torch.diag(1 / steep).expand(4, 3, 3))
     torch.testing.assert_close(x, centre.expand_as(x), rtol=0, atol=1e-12)
     assert len(calls) <= 2
+
+
+def test_known_values_and_gradients_save_the_first_evaluation(generator):
+    calls = []
+
+    def objective(x: Tensor) -> tuple[Tensor, Tensor]:
+        calls.append(x)
+        return (x - 0.3).pow(4).sum(-1), 4 * (x - 0.3).pow(3)
+
+    start = torch.rand(4, 2, generator=generator, dtype=torch.float64)
+    bounds = torch.zeros_like(start), torch.ones_like(start)
+    want, count = minimize(objective, start, *bounds), len(calls)
+    calls.clear()
+    got = minimize(objective, start, *bounds, known=((start - 0.3).pow(4).sum(-1), 4 * (start - 0.3).pow(3)))
+    torch.testing.assert_close(got, want, rtol=0, atol=0)
+    assert len(calls) == count - 1

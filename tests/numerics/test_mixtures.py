@@ -104,3 +104,32 @@ def test_gradients_are_right_and_finite_where_nothing_is_uncertain():
         zero = [torch.zeros(3, 1, dtype=torch.float64, requires_grad=True) for _ in range(2)]
         function(*zero, WEIGHTS[:, None]).sum().backward()
         assert all(part.grad.isfinite().all() for part in zero)
+
+
+SLOPED = [
+    num.mixed_rate,
+    num.mixed_log_variance,
+    num.mixed_deviation,
+    num.by_moments(num.log_epistemic_variance),
+    num.mixed_expectation(num.log_expected_improvement),
+    num.mixed_rate.plus(num.mixed_deviation, 0.7),
+]
+
+
+@pytest.mark.parametrize("function", SLOPED)
+def test_slopes_in_closed_form_are_those_of_autograd_also_in_the_tails(function):
+    mean = torch.tensor([[-25.0, -2.0, 0.3, 30.0], [-30.0, 0.5, 0.2, 2.0], [-28.0, 1.0, 0.0, 9.0]]).double()
+    var = torch.tensor([[1.0, 0.2, 3.0, 0.5], [2.0, 1e-6, 3.0, 40.0], [0.1, 9.0, 1e-3, 2.0]]).double()
+    weights = WEIGHTS[:, None]
+    value, *slopes = function.with_slopes(mean, var, weights)
+    inputs = mean.clone().requires_grad_(), var.clone().requires_grad_()
+    again = function(*inputs, weights)
+    torch.testing.assert_close(value, again.detach(), rtol=1e-11, atol=0)
+    for got, want in zip(slopes, torch.autograd.grad(again.sum(), inputs), strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-8, atol=1e-12)
+
+
+def test_a_formula_without_slopes_stays_without():
+    plain = num.by_moments(lambda mean, var: mean * var)
+    assert not isinstance(plain, num.Sloped)
+    assert not isinstance(num.mixed_expectation(lambda mean, var: mean * var), num.Sloped)

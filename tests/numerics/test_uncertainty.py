@@ -18,10 +18,20 @@ from torch import Tensor
 import askwise as aw
 from askwise.model.belief import Belief
 from askwise.model.uncertainty import decompose
-from askwise.numerics.normal import binary_entropy, ndtr, owens_t, success_probability
+from askwise.numerics.improvement import log_expected_improvement
+from askwise.numerics.normal import (
+    binary_entropy,
+    ndtr,
+    owens_t,
+    standardised,
+    success_probability,
+    utility_deviation,
+    utility_mean,
+)
 from askwise.numerics.uncertainty import (
     aleatoric_entropy,
     aleatoric_variance,
+    epistemic_deviation,
     epistemic_variance,
     houlsby_information,
     log_epistemic_variance,
@@ -566,3 +576,33 @@ def test_an_unknown_measure_is_refused(belief):
         ValueError, match=r"^measure must be 'variance' or 'entropy'; got 'bits'\. Choose one of the two\.$"
     ):
         unchecked(belief, f64(X), measure="bits")
+
+
+SLOPED = [
+    epistemic_variance,
+    log_epistemic_variance,
+    epistemic_deviation,
+    standardised,
+    success_probability,
+    log_expected_improvement,
+    utility_mean,
+    utility_deviation,
+    success_probability.plus(epistemic_deviation, 1.7),
+    utility_mean.plus(utility_deviation, -0.4),
+]
+
+
+@pytest.mark.parametrize("f", SLOPED)
+def test_slopes_in_closed_form_are_those_of_autograd_and_of_differences_also_in_the_tails(f):
+    mean = f64([-300.0, -20.0, -3.0, -0.4, 0.0, 0.9, 5.0, 30.0, 8.0, -6.0])
+    var = f64([9.0, 1e4, 0.5, 0.02, 1.0, 3.0, 1e-12, 2.0, 1e8, 0.3])
+    value, *slopes = f.with_slopes(mean.clone(), var.clone())
+    torch.testing.assert_close(value, f(mean, var), rtol=1e-12, atol=0)
+    inputs = mean.clone().requires_grad_(), var.clone().requires_grad_()
+    each = torch.autograd.grad(f(*inputs).sum(), inputs, materialize_grads=True)
+    for got, want in zip(slopes, each, strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-10, atol=1e-300)
+    near = torch.tensor([2, 3, 4, 5])  # where differences keep enough digits
+    for index, step in ((0, f64([1e-6, 0.0])), (1, f64([0.0, 1e-6]))):
+        up, down = (f(mean[near] + sign * step[0], var[near] + sign * step[1]) for sign in (1, -1))
+        torch.testing.assert_close(slopes[index][near], (up - down) / 2e-6, rtol=1e-5, atol=1e-9)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 import askwise as aw
 from askwise.model.belief import Belief
+from askwise.model.predictive import Score
 from askwise.numerics.seeds import generator
 from askwise.rules import parse
 from askwise.search import batches as challengers
@@ -600,3 +601,24 @@ def test_pairs_have_the_moments_of_differences():
         mean, var = belief.difference(x[..., i : i + 1, :], x[..., j : j + 1, :])
         near(pairs.var[..., i, j], var[..., 0], 1e-10)
         near(pairs.epistemic[..., i, j], muc.score(mean, var)[..., 0], 1e-10)
+
+
+def test_champion_and_challenger_share_the_correlations_of_their_candidates(monkeypatch):
+    belief, calls = inferred(3, 2), []
+    plain = Score.correlation
+
+    def counted(score: Score, x: Tensor) -> Tensor:
+        calls.append(x)
+        return plain(score, x)
+
+    monkeypatch.setattr(Score, "correlation", counted)
+    search = Search.around(belief, generator(0))
+    champion = search.champion(belief)
+    computed, challenger = len(calls), belief.predictive.against(champion).score(parse("muc").log_score)
+    assert computed == 1
+    found = search.argmax(challenger)
+    assert len(calls) == computed
+    monkeypatch.setattr("askwise.search.search._KEPT_ENTRIES", {"cpu": 0})
+    alone = Search.around(belief, generator(0))
+    near(alone.argmax(challenger), found, 0)
+    assert not alone._correlations

@@ -4,7 +4,7 @@ For points i and j, the difference of f has the mean :math:`\mu_i - \mu_j` and t
 
 .. math:: \sigma_{ij} = k_{ii} + k_{jj} - 2 k_{ij} - \lVert v_i - v_j \rVert^2
 
-where :math:`(\mu, v) = c^\top W` follows from the covariances c with the points of the data, as for one point.
+where :math:`(\mu, v) = c^\top W` follows from the covariances c with the points of the data.
 """
 
 import functools

@@ -69,6 +69,22 @@ class Path:
             added, more = update.with_gradient(x)
             return torch.cat(drawn, -1) + added, torch.cat(grads, -2) + more
 
+    def roughly(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
+        """Values in single precision, which are enough to rank points and take half the time."""
+        if (shared := _shared_points(x)) is not None:
+            x = shared
+        elif x.ndim > self.weights.ndim and x.stride(0) == 0:
+            x = x[0]  # draws of a lane share its points
+        return self._single(x.float()).to(x.dtype)
+
+    @functools.cached_property
+    def _single(self) -> "Path":
+        prior = self.prior
+        assert isinstance(prior, Stationary)
+        prior = Stationary(prior.name, prior.lengthscale.float(), prior.outputscale.float())
+        tensors = self.weights.float(), prior, self.points.float(), self.update.float()
+        return Path(self.features.single(), *tensors)
+
     @functools.cached_property
     def _parts(self) -> tuple[Score, ValueAndGradient]:
         """The update and the prior draw, whose sum is the draw, with gradients."""
@@ -92,6 +108,14 @@ class PathOfEach:
         found = x.new_empty(self.count * self.lanes.numel(), x.shape[-2])
         for index, path in self.groups:
             found[index] = path(self._flat(x)[index] if shared is None else shared)[0]
+        return found.unflatten(0, (self.count, *self.lanes))
+
+    def roughly(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
+        """Values in single precision."""
+        shared = _shared_points(x)
+        found = x.new_empty(self.count * self.lanes.numel(), x.shape[-2])
+        for index, path in self.groups:
+            found[index] = path.roughly(self._flat(x)[index] if shared is None else shared)[0]
         return found.unflatten(0, (self.count, *self.lanes))
 
     def with_gradient(

@@ -39,10 +39,11 @@ from askwise.numerics.normal import interval_moments as interval_moments
 from askwise.numerics.normal import log_ndtr as log_ndtr
 from askwise.numerics.normal import ndtr as ndtr
 from askwise.numerics.normal import owens_t as owens_t
-from askwise.numerics.normal import rate_with_slopes as rate_with_slopes
 from askwise.numerics.normal import standardised as standardised
 from askwise.numerics.normal import success_probability as success_probability
 from askwise.numerics.normal import truncated_moments as truncated_moments
+from askwise.numerics.normal import utility_deviation as utility_deviation
+from askwise.numerics.normal import utility_mean as utility_mean
 from askwise.numerics.seeds import Generators as Generators
 from askwise.numerics.seeds import check_one_a_lane as check_one_a_lane
 from askwise.numerics.seeds import generator as generator

@@ -28,12 +28,22 @@ class Sloped:
         self, value: Callable[..., Tensor], with_slopes: Callable[..., tuple[Tensor, Tensor, Tensor]]
     ) -> None:
         """``with_slopes``: the value, and its slopes in mean and variance, from the same arguments."""
-        functools.update_wrapper(self, value)
+        functools.update_wrapper(self, value)  # its name and description
         self.value, self.with_slopes = value, with_slopes
 
     def __call__(self, *arguments: Tensor) -> Tensor:
         """The value alone, differentiable by autograd."""
         return self.value(*arguments)
+
+    def plus(self, other: "Sloped", factor: float) -> "Sloped":
+        """The sum of this formula and a multiple of another."""
+
+        def with_slopes(*arguments: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            value, by_mean, by_var = self.with_slopes(*arguments)
+            more, more_by_mean, more_by_var = other.with_slopes(*arguments)
+            return value + factor * more, by_mean + factor * more_by_mean, by_var + factor * more_by_var
+
+        return Sloped(lambda *arguments: self(*arguments) + factor * other(*arguments), with_slopes)
 
 
 def sloped(

@@ -12,6 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from askwise.numerics.autograd import sloped
+
 _SQRT_HALF = math.sqrt(0.5)
 _INV_SQRT_2PI = 1 / math.sqrt(2 * math.pi)
 _SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
@@ -155,6 +157,7 @@ def interval_moments(
     return log_mass, torch.where(centre < 0, -offset, offset), var
 
 
+@sloped(lambda mean, var: rate_with_slopes(mean, var))
 def success_probability(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
     r"""Probability of a yes when f is normal, :math:`\mathbb E[\Phi(f)] = \Phi(\mu/\sqrt{1+\sigma^2})`.
 
@@ -163,9 +166,17 @@ def success_probability(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -
     return ndtr(standardised(mean, var))
 
 
+@sloped(lambda mean, var: _standardised_with_slopes(mean, var))
 def standardised(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
     r"""Normal quantile of :func:`success_probability`, :math:`\mu/\sqrt{1+\sigma^2}`."""
     return mean / (1 + var).sqrt()
+
+
+def _standardised_with_slopes(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    one = 1 + var
+    scale = one.rsqrt()
+    h = mean * scale
+    return h, scale, h / (-2 * one)
 
 
 def rate_with_slopes(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -175,6 +186,23 @@ def rate_with_slopes(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor]
     h = mean * scale
     by_mean = torch.exp(-0.5 * h.square()).mul_(scale).mul_(_INV_SQRT_2PI)
     return ndtr(h), by_mean, mean * by_mean / (-2 * one)
+
+
+@sloped(lambda mean, var: (mean, torch.ones_like(mean), torch.zeros_like(var)))
+def utility_mean(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
+    """The mean, as a formula of both moments."""
+    return mean
+
+
+@sloped(lambda mean, var: _deviation_with_slopes(mean, var))
+def utility_deviation(mean: Float[Tensor, "*#b"], var: Float[Tensor, "*#b"]) -> Float[Tensor, "*#b"]:
+    """:func:`deviation`, as a formula of both moments."""
+    return deviation(var)
+
+
+def _deviation_with_slopes(mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    sd = deviation(var)
+    return sd, torch.zeros_like(mean), 0.5 / sd
 
 
 def deviation(var: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from askwise.numerics import deviation
+from askwise.numerics import Sloped, utility_deviation, utility_mean
 from askwise.rules.base import Asks, Belief, Points, Rule, Search, challenge
 
 
@@ -34,9 +34,14 @@ class DuelingUpperCredibleBound(Rule):
         """The champion and its challenger."""
         champion = search.champion(belief)
         if self.of == "difference":
-            return challenge(champion, belief, search, self.score)
-        return torch.cat([champion, search.argmax(belief.predictive.of_utility.score(self.score))], -2)
+            return challenge(champion, belief, search, self.bound)
+        return torch.cat([champion, search.argmax(belief.predictive.of_utility.score(self.bound))], -2)
+
+    @property
+    def bound(self) -> Sloped:
+        """The score with its slopes."""
+        return utility_mean.plus(utility_deviation, self.beta)
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:
         """The bound, from mean and variance of the difference (or of f)."""
-        return mean + self.beta * deviation(var)
+        return self.bound(mean, var)

@@ -1,9 +1,8 @@
 """Expected improvement over the best posterior mean of the queried points."""
 
 import torch
-from torch import Tensor
 
-from askwise.numerics import log_expected_improvement, mixed_expectation
+from askwise.numerics import Sloped, log_expected_improvement, mixed_expectation
 from askwise.rules.base import Asks, Belief, Points, Rule, Search, incumbent
 
 
@@ -30,9 +29,10 @@ class ExpectedImprovement(Rule):
         best = incumbent(belief, search)
         bar = belief.mean(best)
 
-        def formula(mean: Tensor, var: Tensor) -> Tensor:
-            return self.log_score(mean - bar, var)
-
+        formula = Sloped(
+            lambda mean, var: self.log_score(mean - bar, var),
+            lambda mean, var: log_expected_improvement.with_slopes(mean - bar, var),
+        )
         mixed = mixed_expectation(formula)
         score = belief.predictive.of_utility.score(formula, log=True, mixed=mixed)
         return torch.cat([best, search.argmax(score)], -2)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from askwise.numerics import deviation
+from askwise.numerics import Sloped, utility_deviation, utility_mean
 from askwise.rules.base import Asks, Belief, Points, Rule, Search
 
 
@@ -27,8 +27,13 @@ class UpperCredibleBoundF(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The point of highest bound."""
-        return search.argmax(belief.predictive.of_utility.score(self.score))
+        return search.argmax(belief.predictive.of_utility.score(self.bound))
+
+    @property
+    def bound(self) -> Sloped:
+        """The score with its slopes."""
+        return utility_mean.plus(utility_deviation, self.beta)
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:
         """The bound, from mean and variance of f."""
-        return mean + self.beta * deviation(var)
+        return self.bound(mean, var)

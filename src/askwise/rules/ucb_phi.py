@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from askwise.numerics import epistemic_deviation, mixed_deviation, mixed_rate, success_probability
+from askwise.numerics import Sloped, epistemic_deviation, mixed_deviation, mixed_rate, success_probability
 from askwise.rules.base import Asks, Belief, Points, Rule, Search
 
 
@@ -27,12 +27,18 @@ class UpperCredibleBoundPhi(Rule):
 
     def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The point of highest bound."""
-        return search.argmax(belief.predictive.score(self.score, mixed=self.mixed))
+        return search.argmax(belief.predictive.score(self.bound, mixed=self.mixed))
+
+    @property
+    def bound(self) -> Sloped:
+        """The score with its slopes."""
+        return success_probability.plus(epistemic_deviation, self.beta)
 
     def score(self, mean: Tensor, var: Tensor) -> Tensor:
         """The bound, from mean and variance of f."""
-        return success_probability(mean, var) + self.beta * epistemic_deviation(mean, var)
+        return self.bound(mean, var)
 
-    def mixed(self, mean: Tensor, var: Tensor, weights: Tensor) -> Tensor:
+    @property
+    def mixed(self) -> Sloped:
         """The bound on the rate that is averaged over several kernels."""
-        return mixed_rate(mean, var, weights) + self.beta * mixed_deviation(mean, var, weights)
+        return mixed_rate.plus(mixed_deviation, self.beta)

@@ -29,8 +29,8 @@ class Features(ABC):
     """Bound (Hilbert) or standard error (Fourier) of the kernel, relative to its variance."""
     counts: Int[Tensor, "*lane"]
     """Number of features of each lane; lanes with fewer are padded with zeros."""
-    sums_without_features = False
-    """Whether a few weighted sums are cheaper than the features themselves; on a GPU they always are."""
+    cheap_sums = 1
+    """Number of functions up to which weighted sums are cheaper than the features; more on a GPU."""
 
     @property
     def count(self) -> int:
@@ -55,7 +55,7 @@ class Features(ABC):
         self, x: Float[Tensor, "q d"], weights: Float[Tensor, "count *lane m"]
     ) -> Float[Tensor, "count *lane q"]:
         """Functions of all lanes at points that they share: features are computed once per kernel."""
-        if (x.is_cuda or self.sums_without_features) and self.few_functions(weights):
+        if self.few_functions(weights, FEW_FUNCTIONS if x.is_cuda else self.cheap_sums):
             return self.weighted_sum(x, weights.movedim(0, -1)).movedim(-1, 0)
         if not self.lanes:
             flat, parts = weights.flatten(0, -2), chunks_in_cache(x, self.count)
@@ -66,10 +66,10 @@ class Features(ABC):
             found[:, lanes] = one.at_shared_points(x, weights[:, lanes, : one.count])
         return found
 
-    def few_functions(self, weights: Float[Tensor, "count *lane m"]) -> bool:
-        """Whether there are few functions per kernel."""
+    def few_functions(self, weights: Float[Tensor, "count *lane m"], most: int) -> bool:
+        """Whether there are at most so many functions per kernel."""
         kernels = len(self.groups) if self.lanes else 1
-        return math.prod(weights.shape[:-1]) <= FEW_FUNCTIONS * kernels
+        return math.prod(weights.shape[:-1]) <= most * kernels
 
     @property
     def lanes(self) -> torch.Size:
@@ -86,6 +86,10 @@ class Features(ABC):
     @abstractmethod
     def _fingerprints(self) -> Float[Tensor, "lane k"]:
         """Numbers that identify the features of a lane."""
+
+    @abstractmethod
+    def single(self) -> "Features":
+        """The same features in single precision."""
 
     @abstractmethod
     def select(self, lane: int) -> "Features":

@@ -24,6 +24,10 @@ class FourierFeatures(Features):
     def _fingerprints(self) -> Float[Tensor, "lane k"]:
         return torch.cat([self.frequencies[:, 0], self.outputscale.expand(self.lanes)[:, None]], -1)
 
+    def single(self) -> "FourierFeatures":
+        """The same features in single precision."""
+        return FourierFeatures(self.frequencies.float(), self.outputscale.float())
+
     def select(self, lane: int) -> "FourierFeatures":
         """The features of one lane."""
         return FourierFeatures(self.frequencies[lane], self.outputscale.expand(self.lanes)[lane])
@@ -45,27 +49,37 @@ class FourierFeatures(Features):
         return self._scale * torch.cat([angle.cos(), angle.sin()], -1)
 
     def weighted_sum(self, x: Tensor, weights: Tensor) -> Tensor:
-        """The same without concatenating the features, which takes as long as computing them."""
+        """The same without concatenating the features, which takes as long as computing them.
+
+        A single function needs a cosine for each pair.
+        """
         half, weights = weights.shape[-2] // 2, self._scale * weights
         even, odd = weights[..., :half, :], weights[..., half:, :]
         chunks = chunks_in_cache(x, math.prod(x.shape[:-2]) * half)
         angles = (chunk @ self.frequencies.mT for chunk in chunks)
+        if weights.shape[-1] == 1:
+            size, phase = _polar(even, odd)
+            return torch.cat([(angle - phase.mT).cos_() @ size for angle in angles], -2)
         return torch.cat([angle.cos() @ even + angle.sin() @ odd for angle in angles], -2)
 
     def as_function(self, weights: Float[Tensor, "*e m"]) -> ValueAndGradient:
         """In less than half the time of autograd, which would dominate the search of a draw."""
         half = weights.shape[-1] // 2
         weights = self._scale[..., 0] * weights
-        even, odd = weights[..., None, :half], weights[..., None, half:]
+        size, phase = _polar(weights[..., None, :half], weights[..., None, half:])
 
         def value_and_gradient(x: Tensor) -> tuple[Tensor, Tensor]:
-            angle = x @ self.frequencies.mT
-            cosine, sine = angle.cos(), angle.sin_()
-            value = (cosine @ even.mT + sine @ odd.mT)[..., 0]
-            return value, cosine.mul_(odd).sub_(sine.mul_(even)) @ self.frequencies
+            angle = x @ self.frequencies.mT - phase
+            value = (angle.cos() @ size.mT)[..., 0]
+            return value, angle.sin_().mul_(size) @ -self.frequencies
 
         return value_and_gradient
 
     @property
     def _scale(self) -> Tensor:
         return (self.outputscale * 2 / self.count).sqrt()[..., None, None]
+
+
+def _polar(even: Tensor, odd: Tensor) -> tuple[Tensor, Tensor]:
+    """Size and phase of a wave, the sum of a cosine and a sine with these weights."""
+    return torch.hypot(even, odd), torch.atan2(odd, even)

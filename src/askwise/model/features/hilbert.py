@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -34,12 +34,16 @@ class HilbertFeatures(Features):
     scale: Float[Tensor, "*lane m"]
     error: Float[Tensor, "*lane"]
     counts: Int[Tensor, "*lane"]
-    sums_without_features = True
+    cheap_sums = FEW_FUNCTIONS
 
     @property
     def _fingerprints(self) -> Float[Tensor, "lane k"]:
         # the first two terms separate the variance from the lengthscales
         return torch.cat([self.boundary, self.scale[:, :2], self.counts[:, None]], -1)
+
+    def single(self) -> "HilbertFeatures":
+        """The same features in single precision."""
+        return replace(self, boundary=self.boundary.float(), scale=self.scale.float())
 
     def select(self, lane: int) -> "HilbertFeatures":
         """The features of one lane, without padding."""
