@@ -21,7 +21,7 @@ from askwise.errors import Refused
 from askwise.model.belief import Belief
 from askwise.model.data import Data
 from askwise.model.kernels import Covariance, Stationary, covariance
-from askwise.numerics import cholesky, inverse_factor_, last, root, thin_root
+from askwise.numerics import cholesky, last, root, scaled_inverse, thin_root
 
 _WEAK_PRECISION = 1e-8
 _GRAM_BLOCK = 128  # columns of a triangle that are computed together
@@ -298,6 +298,11 @@ class _RowPosterior:
 
     G: Tensor
 
+    @functools.cached_property
+    def _room(self) -> Tensor:
+        """For B, so that it need not be allocated anew in each sweep."""
+        return torch.empty_like(self.G)
+
     def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Solved]:
         """Mean and variance of each row, and what the two took."""
         weak = tau < _WEAK_PRECISION
@@ -306,8 +311,8 @@ class _RowPosterior:
             prior = Solved(torch.zeros_like(self.G), torch.ones_like(tau))
             return _vecmat(nu, self.G), self.G.diagonal(dim1=-2, dim2=-1), prior
         S = tau.sqrt()
-        inverse, pivots = inverse_factor_(eye_plus((S[..., None] * self.G).mul_(S[..., None, :])))
-        X = inverse.mul_(S[..., None, :])
+        lower, _ = cholesky(eye_plus(torch.mul(S[..., None], self.G, out=self._room).mul_(S[..., None, :])))
+        X = scaled_inverse(lower, S)
         dual = _dual(tau, nu, X)
         mean, var = (nu - dual) / tau, (1 - torch.linalg.vector_norm(X, dim=-2).square_() / tau) / tau
         if any_weak:
@@ -316,7 +321,7 @@ class _RowPosterior:
             left = self.G.diagonal(dim1=-2, dim2=-1)[..., some] - (X @ part).square_().sum(-2)
             mean[..., some] = torch.where(among, _vecmat(dual, part), mean[..., some])
             var[..., some] = torch.where(among, left, var[..., some])
-        return mean, var.clamp_min_(0), Solved(X, pivots)
+        return mean, var.clamp_min_(0), Solved(X, lower.diagonal(dim1=-2, dim2=-1))
 
     def times(self, vector: Tensor, solved: Solved) -> Tensor:
         """The posterior covariance of the rows times a vector."""
