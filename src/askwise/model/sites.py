@@ -298,11 +298,6 @@ class _RowPosterior:
 
     G: Tensor
 
-    @functools.cached_property
-    def _room(self) -> Tensor:
-        """For B, so that it need not be allocated anew in each sweep."""
-        return torch.empty_like(self.G)
-
     def marginals(self, tau: Tensor, nu: Tensor) -> tuple[Tensor, Tensor, Solved]:
         """Mean and variance of each row, and what the two took."""
         weak = tau < _WEAK_PRECISION
@@ -311,7 +306,7 @@ class _RowPosterior:
             prior = Solved(torch.zeros_like(self.G), torch.ones_like(tau))
             return _vecmat(nu, self.G), self.G.diagonal(dim1=-2, dim2=-1), prior
         S = tau.sqrt()
-        lower, _ = cholesky(eye_plus(torch.mul(S[..., None], self.G, out=self._room).mul_(S[..., None, :])))
+        lower, _ = cholesky(eye_plus((S[..., None] * self.G).mul_(S[..., None, :])))
         X = scaled_inverse(lower, S)
         dual = _dual(tau, nu, X)
         mean, var = (nu - dual) / tau, (1 - torch.linalg.vector_norm(X, dim=-2).square_() / tau) / tau
