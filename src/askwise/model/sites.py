@@ -28,6 +28,27 @@ _GRAM_BLOCK = 128  # columns of a triangle that are computed together
 _LOW_RANK_FROM, _LOW_RANK_RATIO = 160, 0.5  # rows from which a low rank is looked for, and how low it must be
 
 
+def checked_prior(data: Data, prior: Kernel | Covariance) -> Covariance:
+    """The covariance of a prior, if it has the lanes and dimensions of the data."""
+    if isinstance(prior, Kernel):
+        prior = covariance(prior)
+        if prior.lanes not in (torch.Size(), data.lanes):
+            expected = f"have no lanes or those of the data, {tuple(data.lanes)}"
+            advice = "Give data and kernel the same first dimension."
+            raise Refused("kernel", expected, tuple(prior.lanes), advice)
+    d, dims = data.points.shape[-1], prior.lengthscale.shape[-1] if isinstance(prior, Stationary) else 1
+    if dims not in (1, d):
+        expected = f"have one lengthscale or one for each of the {d} dimensions"
+        raise Refused("kernel", expected, dims, "Give as many as the points have coordinates.")
+    return prior
+
+
+def check_finite(K: Tensor) -> None:
+    """Refuses prior covariances that are not finite; one by one would take ten times as long."""
+    if not K.detach().sum().isfinite():
+        raise Refused("kernel", "give finite covariances", "NaN or infinity", "Check its parameters.")
+
+
 @dataclass(frozen=True)
 class InferenceProblem:
     """Data and prior covariance, with a lane dimension that the given data may lack."""
@@ -41,21 +62,11 @@ class InferenceProblem:
     @classmethod
     def of(cls, data: Data, prior: Kernel | Covariance) -> "InferenceProblem":
         """The problem for a prior, given as a kernel or as its covariance."""
-        if isinstance(prior, Kernel):
-            prior = covariance(prior)
-            if prior.lanes not in (torch.Size(), data.lanes):
-                expected = f"have no lanes or those of the data, {tuple(data.lanes)}"
-                advice = "Give data and kernel the same first dimension."
-                raise Refused("kernel", expected, tuple(prior.lanes), advice)
-        d, dims = data.points.shape[-1], prior.lengthscale.shape[-1] if isinstance(prior, Stationary) else 1
-        if dims not in (1, d):
-            expected = f"have one lengthscale or one for each of the {d} dimensions"
-            raise Refused("kernel", expected, dims, "Give as many as the points have coordinates.")
+        prior = checked_prior(data, prior)
         K = prior.cross(data.points, data.points)
         if data.share.any():
             K = K * data.rater_correlation
-        if not K.detach().sum().isfinite():  # of all entries it would take ten times as long
-            raise Refused("kernel", "give finite covariances", "NaN or infinity", "Check its parameters.")
+        check_finite(K)
         if data.point_noise.any():
             K = K + torch.diag_embed(data.point_noise)
         return cls(prior, data, data.unsqueezed(), K if data.lanes else K[None])
