@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: serve screenshots site dist installs paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-accuracy bench-search bench-ask bench-batches bench-answers bench-minutes bench-learned bench-level bench-preferential bench-peers bench-noise bench-strangers bench-checks bench-calibration bench-crowd bench-raters bench-items bench-web bench-candidates bench-gpu clean
+.PHONY: serve screenshots site dist installs paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-scale bench-accuracy bench-search bench-ask bench-batches bench-answers bench-minutes bench-learned bench-level bench-preferential bench-peers bench-noise bench-strangers bench-checks bench-calibration bench-crowd bench-raters bench-items bench-web bench-candidates bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -35,6 +35,9 @@ format: $(READY)
 
 bench-core: $(READY)  ## speed and memory, compared with BoTorch and scikit-learn
 	$(RUN) benchmarks/core.py
+
+bench-scale: $(READY)  ## a question after hundreds and thousands of duels: time, memory, accuracy; a few minutes
+	$(RUN) benchmarks/scale.py
 
 docs: $(READY)  ## the page of rules, the notebooks and the figures, from the code
 	$(RUN) docs/build.py

@@ -200,3 +200,24 @@ def test_a_warm_start_saves_sweeps(few):
     assert cold.converged
     x = uniform(5, 2, seed=3)
     torch.testing.assert_close(warm.mean(x), cold.mean(x), rtol=0, atol=1e-6)
+
+
+def test_kernels_that_do_not_fit_are_refused(few):
+    data = answers(100)
+    with pytest.raises(ValueError, match="kernel must have one lengthscale"):
+        aw.infer(data, aw.kernel("se", [0.3, 0.3, 0.3]))
+    kernel = aw.kernel("se", [0.3, 0.3])
+    with torch.no_grad():
+        kernel.raw_outputscale.fill_(math.nan)
+    with pytest.raises(ValueError, match="kernel must give finite covariances"):
+        aw.infer(data, kernel)
+
+
+@pytest.mark.parametrize("variance", [1e-6, 1e6, 1e15])
+def test_points_that_repeat_and_any_variance_have_landmarks(variance, few):
+    points = uniform(50, 2, 1).repeat(3, 1, 1) + 1e-9 * uniform(150, 2, 1, seed=4)
+    data = aw.Data.duels(points.clamp(0, 1), torch.ones(150, dtype=torch.long))
+    belief = aw.infer(data, aw.kernel("matern52", 0.5, variance))
+    assert belief.is_thin
+    assert belief.mean(points[:, 0]).isfinite().all()
+    assert (belief.variance(points[:, 0]) >= 0).all()

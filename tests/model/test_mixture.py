@@ -214,6 +214,7 @@ def test_nothing_of_a_belief_is_left_to_one_kernel():
         "probability_of_better",
     }
     single = {"joined", "in_lanes", "unflattened", "shared_prior", "data_covariance"}  # parts of inference
+    single |= {"is_thin", "support", "covariance_among"}
     public = {name for name, _ in inspect.getmembers(aw.Belief) if not name.startswith("_")}
     fields = {*aw.Belief.__dataclass_fields__}
     assert public - fields - inherited - single <= {*vars(Mixture)}

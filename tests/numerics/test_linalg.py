@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from askwise.numerics.linalg import cholesky, inverse_factor_, root
+from askwise.numerics.linalg import cholesky, leading_rows, root, scaled_inverse
 
 
 def lower_rank(n, rank, seed=0):
@@ -58,26 +58,26 @@ def test_empty_matrices_have_empty_factors():
     assert cholesky(empty)[0].shape == root(empty).shape == empty.shape
 
 
-@pytest.mark.parametrize("n", [1, 6, 159, 160, 240])
-def test_an_inverse_factor_and_its_pivots_are_those_of_the_cholesky_factor(n):
+@pytest.mark.parametrize("n", [0, 1, 6, 95, 96, 97, 192, 240])
+def test_a_scaled_inverse_times_its_triangle_is_the_scale(n):
     matrices = torch.stack([lower_rank(n, n, seed) + torch.eye(n, dtype=torch.float64) for seed in range(2)])
-    lower = torch.linalg.cholesky(matrices)
-    inverse, pivots = inverse_factor_(matrices.clone())
-    torch.testing.assert_close(inverse @ lower, torch.eye(n, dtype=torch.float64).expand_as(lower))
+    lower, scale = torch.linalg.cholesky(matrices), torch.linspace(0, 3, 2 * n).double().reshape(2, n)
+    inverse = scaled_inverse(lower, scale)
+    torch.testing.assert_close(lower @ inverse, torch.diag_embed(scale))
     torch.testing.assert_close(inverse, inverse.tril(), rtol=0, atol=0)
-    torch.testing.assert_close(pivots, lower.diagonal(dim1=-2, dim2=-1))
 
 
-@pytest.mark.parametrize("n", [6, 200])
-def test_of_a_matrix_that_needs_jitter_the_inverse_factor_has_the_same(n):
-    good = lower_rank(n, n) + torch.eye(n, dtype=torch.float64)
-    bad = lower_rank(n, 2) - 1e-9 * torch.eye(n, dtype=torch.float64)
-    both = torch.stack([good, bad])
-    inverse, pivots = inverse_factor_(both.clone())
-    lower, jitter = cholesky(both)
-    assert jitter.tolist() == [0, jitter[1]]
-    assert jitter[1] > 0
-    torch.testing.assert_close(pivots, lower.diagonal(dim1=-2, dim2=-1))
-    torch.testing.assert_close(
-        inverse, torch.linalg.solve_triangular(lower, torch.eye(n).double(), upper=False)
+def test_the_leading_rows_of_a_covariance_explain_the_others():
+    x = torch.linspace(0, 1, 40, dtype=torch.float64)
+    matrix = torch.exp(-8 * (x[:, None] - x).square())
+    rows = leading_rows(matrix, 1e-3)
+    half = torch.linalg.solve_triangular(
+        torch.linalg.cholesky(matrix[rows][:, rows]), matrix[rows], upper=False
     )
+    left = (matrix - half.mT @ half).diagonal()
+    assert left.max() <= 1e-3 + 1e-12
+    fewer = rows[:-1]
+    half = torch.linalg.solve_triangular(
+        torch.linalg.cholesky(matrix[fewer][:, fewer]), matrix[fewer], upper=False
+    )
+    assert (matrix - half.mT @ half).diagonal().max() > 1e-3

@@ -23,6 +23,7 @@ People may differ: with a share :math:`\rho` of the prior variance of one's own,
 Code outside this file does not distinguish kinds of rows.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -364,6 +365,8 @@ class Data:
 
     def matvec(self, values: Float[Tensor, "*lane p k"]) -> Float[Tensor, "*lane n k"]:
         """``A @ values``: from points to rows."""
+        if self._is_identity:
+            return values
         taken = self._taken(values, self.first)
         if not (self.second >= 0).any():
             return taken
@@ -372,6 +375,8 @@ class Data:
 
     def rmatvec(self, values: Float[Tensor, "*lane n k"]) -> Float[Tensor, "*lane p k"]:
         """``A^T @ values``: from rows to points."""
+        if self._is_identity:
+            return values.clone()
         shape = *values.shape[:-2], self.points.shape[-2], values.shape[-1]
         collected = self._added(values.new_zeros(shape), self.first, values)
         if not (self.second >= 0).any():
@@ -383,6 +388,13 @@ class Data:
         """``A @ cov @ A^T``: from the covariance of the points to that of the rows."""
         rows = self.matvec(self.matvec(cov).mT)
         return (rows + rows.mT).mul_(0.5)
+
+    @functools.cached_property
+    def _is_identity(self) -> bool:
+        """Whether A is the identity: yes/no answers about distinct points."""
+        if self.n != self.points.shape[-2] or bool((self.second >= 0).any()):
+            return False
+        return bool((self.first == _arange(self.n, self.signs)).all())
 
     def _taken(self, values: Tensor, index: Tensor) -> Tensor:
         """The points of these indices; for one lane a third of the time."""

@@ -28,13 +28,15 @@ from torch import Tensor
 
 from askwise.model.belief import Belief
 from askwise.model.data import Data
-from askwise.model.kernels import Covariance, covariance
+from askwise.model.kernels import Covariance
 from askwise.model.sites import (
     InferenceProblem,
     LowRankPosterior,
     Problem,
     Solved,
     as_belief,
+    check_finite,
+    checked_prior,
     eye_plus,
     eye_plus_gram,
 )
@@ -43,7 +45,7 @@ from askwise.numerics import cholesky, leading_rows
 EXACT_TO = 1000
 """Number of answers up to which inference is exact but for EP."""
 _EXACT_IF_HARD_TO = 2000
-_LANDMARKS, _RELATIVE, _ABSOLUTE = 1000, 1e-4, 1e-3
+_LANDMARKS, _RELATIVE, _ABSOLUTE, _ROUNDING = 1000, 1e-4, 1e-3, 1e-10
 _CANDIDATES, _BLOCK, _SHARE = 256, 64, 0.5  # of a block of pivots: at least half of the largest
 
 
@@ -55,7 +57,7 @@ def inference_problem(data: Data, prior: Kernel | Covariance) -> Problem:
     size = min(data.n, data.points.shape[-2])
     if size <= EXACT_TO or data.lanes.numel() != 1 or bool(data.point_noise.any()):
         return InferenceProblem.of(data, prior)
-    prior = covariance(prior) if isinstance(prior, Kernel) else prior
+    prior = checked_prior(data, prior)
     whole = _Prior(prior.detached(), data.unsqueezed())
     index, features, left = _landmarks(whole, min(_LANDMARKS, size // 2))  # with more, the rows are cheaper
     if left > 1 and size <= _EXACT_IF_HARD_TO:
@@ -108,13 +110,16 @@ def _landmarks(prior: _Prior, limit: int) -> tuple[Int[Tensor, " r"], Float[Tens
     points = prior.data.points
     every = torch.arange(points.shape[-2], device=points.device)
     left = prior.kernel.diagonal(points)[0].clone()
-    allowed = min(_RELATIVE * float(left.max()), _ABSOLUTE)
+    check_finite(left)
+    allowed = min(_RELATIVE * float(left.max()), max(_ABSOLUTE, _ROUNDING * float(left.max())))
     features, chosen = points.new_empty(limit, len(every)), every[:0]
     while (most := float(left.max())) > allowed and (known := len(chosen)) < limit:
         some = left.topk(min(_CANDIDATES, len(every))).indices
         of_some = features[:known, some]
         within = prior.cross(some, some)[0] - of_some.mT @ of_some
-        order = leading_rows(within, max(_SHARE * most, allowed))[: min(_BLOCK, limit - known)]
+        order = leading_rows(within, min(max(_SHARE * most, allowed), 0.9 * most))[
+            : min(_BLOCK, limit - known)
+        ]
         new, (lower, _) = some[order], cholesky(within[order][:, order])
         block = prior.cross(new, every)[0] - of_some[:, order].mT @ features[:known]
         torch.linalg.solve_triangular(lower, block, upper=False, out=features[known : known + len(new)])

@@ -21,11 +21,32 @@ from askwise.errors import Refused
 from askwise.model.belief import Belief
 from askwise.model.data import Data
 from askwise.model.kernels import Covariance, Stationary, covariance
-from askwise.numerics import cholesky, inverse_factor_, last, root, thin_root
+from askwise.numerics import cholesky, last, root, scaled_inverse, thin_root
 
 _WEAK_PRECISION = 1e-8
 _GRAM_BLOCK = 128  # columns of a triangle that are computed together
 _LOW_RANK_FROM, _LOW_RANK_RATIO = 160, 0.5  # rows from which a low rank is looked for, and how low it must be
+
+
+def checked_prior(data: Data, prior: Kernel | Covariance) -> Covariance:
+    """The covariance of a prior, if it has the lanes and dimensions of the data."""
+    if isinstance(prior, Kernel):
+        prior = covariance(prior)
+        if prior.lanes not in (torch.Size(), data.lanes):
+            expected = f"have no lanes or those of the data, {tuple(data.lanes)}"
+            advice = "Give data and kernel the same first dimension."
+            raise Refused("kernel", expected, tuple(prior.lanes), advice)
+    d, dims = data.points.shape[-1], prior.lengthscale.shape[-1] if isinstance(prior, Stationary) else 1
+    if dims not in (1, d):
+        expected = f"have one lengthscale or one for each of the {d} dimensions"
+        raise Refused("kernel", expected, dims, "Give as many as the points have coordinates.")
+    return prior
+
+
+def check_finite(K: Tensor) -> None:
+    """Refuses prior covariances that are not finite; one by one would take ten times as long."""
+    if not K.detach().sum().isfinite():
+        raise Refused("kernel", "give finite covariances", "NaN or infinity", "Check its parameters.")
 
 
 @dataclass(frozen=True)
@@ -41,21 +62,11 @@ class InferenceProblem:
     @classmethod
     def of(cls, data: Data, prior: Kernel | Covariance) -> "InferenceProblem":
         """The problem for a prior, given as a kernel or as its covariance."""
-        if isinstance(prior, Kernel):
-            prior = covariance(prior)
-            if prior.lanes not in (torch.Size(), data.lanes):
-                expected = f"have no lanes or those of the data, {tuple(data.lanes)}"
-                advice = "Give data and kernel the same first dimension."
-                raise Refused("kernel", expected, tuple(prior.lanes), advice)
-        d, dims = data.points.shape[-1], prior.lengthscale.shape[-1] if isinstance(prior, Stationary) else 1
-        if dims not in (1, d):
-            expected = f"have one lengthscale or one for each of the {d} dimensions"
-            raise Refused("kernel", expected, dims, "Give as many as the points have coordinates.")
+        prior = checked_prior(data, prior)
         K = prior.cross(data.points, data.points)
         if data.share.any():
             K = K * data.rater_correlation
-        if not K.detach().sum().isfinite():  # of all entries it would take ten times as long
-            raise Refused("kernel", "give finite covariances", "NaN or infinity", "Check its parameters.")
+        check_finite(K)
         if data.point_noise.any():
             K = K + torch.diag_embed(data.point_noise)
         return cls(prior, data, data.unsqueezed(), K if data.lanes else K[None])
@@ -290,8 +301,8 @@ class _RowPosterior:
             prior = Solved(torch.zeros_like(self.G), torch.ones_like(tau))
             return _vecmat(nu, self.G), self.G.diagonal(dim1=-2, dim2=-1), prior
         S = tau.sqrt()
-        inverse, pivots = inverse_factor_(eye_plus((S[..., None] * self.G).mul_(S[..., None, :])))
-        X = inverse.mul_(S[..., None, :])
+        lower, _ = cholesky(eye_plus((S[..., None] * self.G).mul_(S[..., None, :])))
+        X = scaled_inverse(lower, S)
         dual = _dual(tau, nu, X)
         mean, var = (nu - dual) / tau, (1 - torch.linalg.vector_norm(X, dim=-2).square_() / tau) / tau
         if any_weak:
@@ -300,7 +311,7 @@ class _RowPosterior:
             left = self.G.diagonal(dim1=-2, dim2=-1)[..., some] - (X @ part).square_().sum(-2)
             mean[..., some] = torch.where(among, _vecmat(dual, part), mean[..., some])
             var[..., some] = torch.where(among, left, var[..., some])
-        return mean, var.clamp_min_(0), Solved(X, pivots)
+        return mean, var.clamp_min_(0), Solved(X, lower.diagonal(dim1=-2, dim2=-1))
 
     def times(self, vector: Tensor, solved: Solved) -> Tensor:
         """The posterior covariance of the rows times a vector."""

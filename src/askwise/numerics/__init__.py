@@ -16,9 +16,9 @@ from askwise.numerics.improvement import expected_best as expected_best
 from askwise.numerics.improvement import log_expected_improvement as log_expected_improvement
 from askwise.numerics.improvement import log_rate_improvement as log_rate_improvement
 from askwise.numerics.linalg import cholesky as cholesky
-from askwise.numerics.linalg import inverse_factor_ as inverse_factor_
 from askwise.numerics.linalg import leading_rows as leading_rows
 from askwise.numerics.linalg import root as root
+from askwise.numerics.linalg import scaled_inverse as scaled_inverse
 from askwise.numerics.linalg import thin_root as thin_root
 from askwise.numerics.mixtures import Mixed as Mixed
 from askwise.numerics.mixtures import by_moments as by_moments

@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from askwise.errors import Refused
 
-_LAPACK_FROM = 160  # rows from which it is worth to import scipy's
+_COLUMNS = 96  # of a block
 _JITTERS = (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 
@@ -37,29 +38,23 @@ def cholesky(matrix: Float[Tensor, "*b n n"]) -> tuple[Float[Tensor, "*b n n"], 
     raise Refused("matrix", "be positive definite up to rounding", got, advice)
 
 
-def inverse_factor_(
-    matrix: Float[Tensor, "*b n n"],
-) -> tuple[Float[Tensor, "*b n n"], Float[Tensor, "*b n"]]:
-    """Inverse of the lower Cholesky factor, and the diagonal of the factor; overwrites the matrix.
+def scaled_inverse(lower: Float[Tensor, "*b n n"], scale: Float[Tensor, "*b n"]) -> Float[Tensor, "*b n n"]:
+    r""":math:`L^{-1} \operatorname{diag}(s)` of a lower triangle, in blocks of columns that begin with zeros.
 
-    LAPACK knows that the result is a triangle: 14 ms for n = 1000, where solving for all columns takes 40.
+    11 ms for n = 1000, where solving for all columns at once takes 22.
     """
-    n = matrix.shape[-1]
-    if n >= _LAPACK_FROM and not matrix.is_cuda:
-        from scipy.linalg.lapack import dpotrf, dtrtri  # as below
-
-        diagonal = matrix.diagonal(dim1=-2, dim2=-1).clone()
-        transposed = [one.numpy().T for one in matrix.view(-1, n, n)]  # views in the order of LAPACK
-        if not any(dpotrf(one, lower=1, clean=0, overwrite_a=1)[1] for one in transposed):
-            pivots = matrix.diagonal(dim1=-2, dim2=-1).clone()
-            for one in transposed:
-                dtrtri(one, lower=1, overwrite_c=1)
-            return matrix.triu_().mT, pivots
-        half = matrix.tril(-1)  # LAPACK has overwritten the other half
-        matrix = half + half.mT + torch.diag_embed(diagonal)
-    lower, _ = cholesky(matrix)
-    eye = torch.eye(n, dtype=matrix.dtype, device=matrix.device).expand_as(matrix)
-    return torch.linalg.solve_triangular(lower, eye, upper=False), lower.diagonal(dim1=-2, dim2=-1)
+    n = lower.shape[-1]
+    if n <= _COLUMNS:
+        return torch.linalg.solve_triangular(lower, torch.diag_embed(scale), upper=False)
+    found = torch.zeros_like(lower)
+    for start in range(0, n, _COLUMNS):
+        columns = slice(start, start + _COLUMNS)
+        block = torch.diag_embed(scale[..., columns])
+        block = pad(block, (0, 0, 0, n - start - block.shape[-1]))
+        found[..., start:, columns] = torch.linalg.solve_triangular(
+            lower[..., start:, start:], block, upper=False
+        )
+    return found
 
 
 def root(matrix: Float[Tensor, "*b n n"]) -> Float[Tensor, "*b n n"]:
