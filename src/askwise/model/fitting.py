@@ -10,9 +10,10 @@ equals in three is a tie.
 """
 
 import copy
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -56,13 +57,18 @@ class Fitted:
     """The fitted kernel, its belief, and the log posterior there and at the start."""
 
     kernel: Kernel
-    belief: Belief
+    inference: Callable[[], Belief] = field(repr=False)
     log_posterior: Float[Tensor, "*lane"]
     log_posterior_at_start: Float[Tensor, "*lane"]
     observer: Observer | None = None
     """What was learned of the people who answered, if anything was."""
     deviation: Float[Tensor, "*lane k"] | None = None
     """Posterior standard deviations of the free parameters of ``observer``, if they were asked for."""
+
+    @functools.cached_property
+    def belief(self) -> Belief:
+        """The posterior given the fitted kernel, inferred when it is first asked for."""
+        return self.inference()
 
 
 def fit(  # noqa: PLR0913
@@ -120,7 +126,7 @@ def fit(  # noqa: PLR0913
     final, people = target.kernel_at(best).requires_grad_(False), target.observer_at(best)
     people = None if people is None else people.detached()
     answered = data if people is None else people.applied(data)
-    belief = infer(answered, final, method, warm=target.warm)
+    belief = functools.partial(infer, answered, final, method, warm=target.warm)
     posteriors = -value.minimum(first).reshape(data.lanes), -first.reshape(data.lanes)
     return Fitted(final, belief, *posteriors, people, deviation)
 
