@@ -475,7 +475,9 @@ def answers_to_learn_from(kind):
 def target(data, learn, raters=1, guess=0.0):
     observer = Observer.start(data, raters, learn, guess)
     kernel = one_per_lane(aw.kernel("se", [0.4, 0.6], 3.0), data)
-    return _NegativeLogPosterior(data, kernel, "ep", observer, learn)
+    objective = _NegativeLogPosterior(data, kernel, "ep", observer, learn)
+    objective.tolerance = 1e-9
+    return objective
 
 
 def differences(objective, vector, step=1e-5):

@@ -10,9 +10,10 @@ equals in three is a tie.
 """
 
 import copy
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,8 @@ _MARGIN_GRID = math.log10(0.02), math.log10(3.0), 24  # first, last and number o
 _EXPECTED_LENGTHSCALE, _EXPECTED_VARIANCE = 0.2, 4.0
 _FIRST_REFIT, _REFIT_GROWTH = 8, 1.5  # after each of the first 8 answers, then at each growth by half
 _DIFFERENCE, _LEAST_CURVATURE = 1e-3, 0.05  # of finite differences; a deviation of 4.5 at most
-_GRADIENT_TOLERANCE, _VALUE_TOLERANCE = 1e-4, 1e-6  # parameters err by about a thousandth of their deviation
-_TOLERANCE, _FINE_TOLERANCE = 1e-5, 1e-8  # of EP: errors of the gradient are of this order
+_GRADIENT_TOLERANCE, _VALUE_TOLERANCE = 1e-4, 1e-6  # lengthscales err by 1e-4 of themselves
+_TOLERANCE, _FINE_TOLERANCE = 1e-4, 1e-8  # of EP: errors of the gradient are of this order
 _CURVATURE_BY_ROW = 0.02  # that an answer adds to that of the prior, typically
 _HALF_LOG_2_PI = math.log(2 * math.pi) / 2
 _NAMES = ["raw_outputscale", "base_kernel.raw_lengthscale"]
@@ -56,13 +57,18 @@ class Fitted:
     """The fitted kernel, its belief, and the log posterior there and at the start."""
 
     kernel: Kernel
-    belief: Belief
+    inference: Callable[[], Belief] = field(repr=False)
     log_posterior: Float[Tensor, "*lane"]
     log_posterior_at_start: Float[Tensor, "*lane"]
     observer: Observer | None = None
     """What was learned of the people who answered, if anything was."""
     deviation: Float[Tensor, "*lane k"] | None = None
     """Posterior standard deviations of the free parameters of ``observer``, if they were asked for."""
+
+    @functools.cached_property
+    def belief(self) -> Belief:
+        """The posterior given the fitted kernel, inferred when it is first asked for."""
+        return self.inference()
 
 
 def fit(  # noqa: PLR0913
@@ -120,7 +126,7 @@ def fit(  # noqa: PLR0913
     final, people = target.kernel_at(best).requires_grad_(False), target.observer_at(best)
     people = None if people is None else people.detached()
     answered = data if people is None else people.applied(data)
-    belief = infer(answered, final, method, warm=target.warm)
+    belief = functools.partial(infer, answered, final, method, warm=target.warm)
     posteriors = -value.minimum(first).reshape(data.lanes), -first.reshape(data.lanes)
     return Fitted(final, belief, *posteriors, people, deviation)
 
