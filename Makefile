@@ -50,8 +50,9 @@ dist: $(READY)  ## wheel, source distribution and list of components in dist/, t
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[release]"
 	$(RUN) release/dist.py
 
-installs: dist  ## the wheel with each extra by itself, and with the oldest versions of what it needs: about an hour
+installs: dist  ## the wheel with each extra by itself, then with the oldest versions of what it needs: minutes, or an hour on a slow connection
 	$(RUN) release/installs.py
+	$(RUN) release/installs.py --lowest
 
 bench-accuracy: $(READY)  ## EP and Laplace, compared with long Monte Carlo
 	$(RUN) benchmarks/accuracy.py
