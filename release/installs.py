@@ -103,13 +103,14 @@ def tried(wheel: Path, extra: str, python: str, lowest: bool) -> bool:
         )
         size = output("du", "-sm", f"{folder}/venv").split()[0]
         works = "yes" if done.returncode == 0 else f"no: {done.stderr.strip().splitlines()[-1]}"
+        count = len(listed.splitlines())
         print(f"| {extra or 'none'} | {python} | {count} | {size} MB | {works} |", flush=True)
         sys.stderr.write(f"{extra or 'core'}: {time.monotonic() - begun:.0f} s\n")
         return done.returncode == 0
 
 
 def install(inside: str, what: str, lowest: bool) -> None:
-    """Install the tested torch first: whichever build of it is found stays, with the oldest of the rest, too."""
+    """Install the tested torch first; the build that is found stays, whatever the rest asks for."""
     command = [*UV, "pip", "install", "--quiet", "--python", inside]
     subprocess.run([*command, TORCH], check=True)
     torch = output(inside, "-c", "from importlib.metadata import version; print(version('torch'))").strip()
