@@ -98,9 +98,7 @@ def tried(wheel: Path, extra: str, python: str, lowest: bool) -> bool:
         done = subprocess.run(
             [inside, "-W", "ignore", "-c", program], cwd=folder, capture_output=True, text=True
         )
-        count = len(
-            output(*UV, "pip", "list", "--quiet", "--format", "freeze", "--python", inside).splitlines()
-        )
+        listed = output(*UV, "pip", "list", "--quiet", "--format", "freeze", "--python", inside)
         size = output("du", "-sm", f"{folder}/venv").split()[0]
         works = "yes" if done.returncode == 0 else f"no: {done.stderr.strip().splitlines()[-1]}"
         count = len(listed.splitlines())
