@@ -43,7 +43,8 @@ def build(folder: Path) -> list[Path]:
     with tempfile.TemporaryDirectory() as place:
         source = Path(place) / "source"
         export(source)
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch())}
+        tested = str(ROOT / "constraints.txt")  # setuptools writes its version into the wheel
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch()), "PIP_CONSTRAINT": tested}
         command = [sys.executable, "-m", "build", "--outdir", str(folder.absolute()), str(source)]
         subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
     (archive,) = folder.glob("askwise-*.tar.gz")

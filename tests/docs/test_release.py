@@ -76,12 +76,13 @@ def test_the_version_is_the_same_everywhere():
 
 
 def test_the_list_of_components_follows_extras_and_leaves_out_what_developers_need(dist):
-    from sbom import EXTRAS, closure
+    from sbom import EXTRAS, charts, closure
 
     needed = closure("askwise", EXTRAS)
     assert {"torch", "gpytorch", "fastapi", "sqlalchemy", "optuna", "botorch", "pandas"} <= needed
     assert not {"ruff", "mypy", "hypothesis", "mkdocs"} & needed
     assert "fastapi" not in closure("askwise")
+    assert charts()["purl"] == "pkg:npm/uplot@1.6.32"
 
 
 def test_extras_of_the_installation_are_tried_or_for_developers():
