@@ -46,7 +46,7 @@ def build(folder: Path) -> list[Path]:
         tested = str(ROOT / "constraints.txt")  # setuptools writes its version into the wheel
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch()), "PIP_CONSTRAINT": tested}
         command = [sys.executable, "-m", "build", "--outdir", str(folder.absolute()), str(source)]
-        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, umask=0o022)
     (archive,) = folder.glob("askwise-*.tar.gz")
     normalise(archive)
     return sorted(folder.glob("askwise-*"))
@@ -54,7 +54,7 @@ def build(folder: Path) -> list[Path]:
 
 def export(folder: Path) -> None:
     """The files of the last commit, with its time, and the README for an index."""
-    command = ["git", "-C", str(ROOT), "archive", "--format=tar", "HEAD"]
+    command = ["git", "-C", str(ROOT), "-c", "tar.umask=0022", "archive", "--format=tar", "HEAD"]
     packed = subprocess.run(command, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         archive.extractall(folder, filter="data")
