@@ -2,7 +2,8 @@
 
 ``python release/installs.py [--python 3.12] [--lowest] [EXTRA ...]``; with ``--lowest`` everything that
 askwise names has its oldest version, except torch.  Each is a new environment in a temporary folder.
-``UV_FIND_LINKS=FOLDER`` takes torch from a folder, where a build without support for GPUs may be.
+``--python`` takes a path, too; ``UV_FIND_LINKS=FOLDER`` takes torch from a folder, where a build without
+support for GPUs may be.
 """
 
 import argparse
@@ -101,8 +102,8 @@ def tried(wheel: Path, extra: str, python: str, lowest: bool) -> bool:
         listed = output(*UV, "pip", "list", "--quiet", "--format", "freeze", "--python", inside)
         size = output("du", "-sm", f"{folder}/venv").split()[0]
         works = "yes" if done.returncode == 0 else f"no: {done.stderr.strip().splitlines()[-1]}"
-        count = len(listed.splitlines())
-        print(f"| {extra or 'none'} | {python} | {count} | {size} MB | {works} |", flush=True)
+        count, version = len(listed.splitlines()), output(inside, "--version").split()[1]
+        print(f"| {extra or 'none'} | {version} | {count} | {size} MB | {works} |", flush=True)
         sys.stderr.write(f"{extra or 'core'}: {time.monotonic() - begun:.0f} s\n")
         return done.returncode == 0
 
