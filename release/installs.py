@@ -94,7 +94,7 @@ def tried(wheel: Path, extra: str, python: str, lowest: bool) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         begun, inside = time.monotonic(), str(Path(folder) / "venv" / "bin" / "python")
         subprocess.run([*UV, "venv", "--quiet", "--python", python, f"{folder}/venv"], check=True)
-        install(inside, f"{wheel}[{extra}]" if extra else str(wheel), lowest)
+        install(inside, wheel, extra, lowest)
         program = CORE + PROGRAMS[extra]
         done = subprocess.run(
             [inside, "-W", "ignore", "-c", program], cwd=folder, capture_output=True, text=True
@@ -108,13 +108,16 @@ def tried(wheel: Path, extra: str, python: str, lowest: bool) -> bool:
         return done.returncode == 0
 
 
-def install(inside: str, what: str, lowest: bool) -> None:
+def install(inside: str, wheel: Path, extra: str, lowest: bool) -> None:
     """Install the tested torch first; the build that is found stays, whatever the rest asks for."""
     command = [*UV, "pip", "install", "--quiet", "--python", inside]
     subprocess.run([*command, TORCH], check=True)
     torch = output(inside, "-c", "from importlib.metadata import version; print(version('torch'))").strip()
-    how = ["--resolution", "lowest-direct"] if lowest else []
-    subprocess.run([*command, *how, what, f"torch=={torch}"], check=True)
+    if lowest:  # of what the wheel needs by way of its metadata, uv takes the newest
+        named = ["-r", str(ROOT / "pyproject.toml"), *(["--extra", extra] if extra else [])]
+        subprocess.run([*command, "--resolution", "lowest-direct", *named, f"torch=={torch}"], check=True)
+    what = f"{wheel}[{extra}]" if extra else str(wheel)
+    subprocess.run([*command, what, f"torch=={torch}"], check=True)  # keeps what is there and suits
 
 
 def output(*command: str) -> str:
