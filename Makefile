@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: serve screenshots site dist installs paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-scale bench-accuracy bench-search bench-ask bench-batches bench-answers bench-minutes bench-learned bench-level bench-preferential bench-peers bench-noise bench-strangers bench-checks bench-calibration bench-crowd bench-raters bench-items bench-web bench-candidates bench-gpu clean
+.PHONY: serve screenshots site dist installs recorded paper bench-smoke bench-speed bench-spot bench-report docs demo test test-slow check format bench-core bench-scale bench-accuracy bench-search bench-ask bench-batches bench-answers bench-minutes bench-learned bench-level bench-preferential bench-peers bench-noise bench-strangers bench-checks bench-calibration bench-crowd bench-raters bench-items bench-web bench-candidates bench-gpu clean
 
 demo: $(READY)  ## a whole optimization by simulated duels; picture in out/
 	$(RUN) examples/demo.py
@@ -53,8 +53,12 @@ dist: $(READY)  ## wheel, source distribution and list of components in dist/, t
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[release]"
 	$(RUN) release/dist.py
 
-installs: dist  ## the wheel with each extra by itself, and with the oldest versions of what it needs: about an hour
+installs: dist  ## the wheel with each extra by itself, then with the oldest versions of what it needs: minutes, or an hour on a slow connection
 	$(RUN) release/installs.py
+	$(RUN) release/installs.py --lowest
+
+recorded: $(READY)  ## studies of every kind, recorded by this release for the tests of later ones, in tests/data
+	$(RUN) release/record.py
 
 bench-accuracy: $(READY)  ## EP and Laplace, compared with long Monte Carlo
 	$(RUN) benchmarks/accuracy.py

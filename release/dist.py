@@ -1,7 +1,7 @@
 """Builds what is released: a wheel, a source distribution, and a list of components, in dist/.
 
 The same commit gives the same bytes: files are taken from git, not from the folder, and have the time of the
-commit.  Run with ``make dist``.
+commit.  The README is that for an index.  Run with ``make dist``.
 """
 
 import gzip
@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from readme import for_index
 from sbom import components
 
 ROOT = Path(__file__).parents[1]
@@ -42,20 +43,23 @@ def build(folder: Path) -> list[Path]:
     with tempfile.TemporaryDirectory() as place:
         source = Path(place) / "source"
         export(source)
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch())}
+        tested = str(ROOT / "constraints.txt")  # setuptools writes its version into the wheel
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch()), "PIP_CONSTRAINT": tested}
         command = [sys.executable, "-m", "build", "--outdir", str(folder.absolute()), str(source)]
-        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, umask=0o022)
     (archive,) = folder.glob("askwise-*.tar.gz")
     normalise(archive)
     return sorted(folder.glob("askwise-*"))
 
 
 def export(folder: Path) -> None:
-    """The files of the last commit, with its time."""
-    command = ["git", "-C", str(ROOT), "archive", "--format=tar", "HEAD"]
+    """The files of the last commit, with its time, and the README for an index."""
+    command = ["git", "-C", str(ROOT), "-c", "tar.umask=0022", "archive", "--format=tar", "HEAD"]
     packed = subprocess.run(command, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         archive.extractall(folder, filter="data")
+    shown = folder / "README.md"
+    shown.write_text(for_index(shown.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def epoch() -> int:

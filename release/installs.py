@@ -2,6 +2,8 @@
 
 ``python release/installs.py [--python 3.12] [--lowest] [EXTRA ...]``; with ``--lowest`` everything that
 askwise names has its oldest version, except torch.  Each is a new environment in a temporary folder.
+``--python`` takes a path, too; ``UV_FIND_LINKS=FOLDER`` takes torch from a folder, where a build without
+support for GPUs may be.
 """
 
 import argparse
@@ -12,6 +14,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+UV = [sys.executable, "-m", "uv"]
 TORCH = next(
     line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch==")
 )
@@ -29,6 +32,32 @@ import subprocess, sys
 def run(*words):
     subprocess.run([sys.executable, "-m", "askwise", *words], check=True)
 """
+SERVE = """
+import re, subprocess, sys
+from http.cookiejar import CookieJar
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, build_opener
+with open("hall.toml", "w") as file:
+    file.write("[study]\\nname = 'hall'\\n[space.gain]\\ntype = 'real'\\nlow = 0\\nhigh = 40\\n")
+command = [sys.executable, "-m", "askwise", "serve", "hall.toml"]
+server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+try:
+    link = server.stdout.readline().strip()
+    address = link.partition("/?")[0]
+    client = aw.Client(link, "hall")
+    client.tell(client.ask(), 1)
+    browser = build_opener(HTTPCookieProcessor(CookieJar()))
+    def page(path, **form):
+        sent = urlencode(form).encode() if form else None
+        return browser.open(address + path, sent).read().decode()
+    browser.open(link)
+    secret = re.search('name="csrf" value="(.+?)"', page("/studies/hall/links"))[1]
+    links = page("/studies/hall/links", participant="P1", csrf=secret)
+    assert "<svg" in page(re.search('"(/[^"]+/qr.svg)"', links)[1])
+finally:
+    server.terminate()
+    server.wait()
+"""
 PROGRAMS = {
     "": "",
     "pandas": "assert len(study.to_dataframe()) == 10",
@@ -36,8 +65,7 @@ PROGRAMS = {
     "storage": "kept = aw.Study(space, storage='study.db')\nkept.tell(kept.ask(), 0)\nkept.close()\n"
     "assert aw.Study.open('study.db').count() == 1",
     "cli": f"{RUN}run('init')\nrun('check')\nrun('ask')\nrun('tell', '0', 'A')\nrun('status')",
-    "web": "from askwise.web.app import create\nfrom askwise.web.settings import Settings\n"
-    "assert create(Settings()).openapi()['paths']",
+    "web": SERVE,
     "botorch": "from askwise.interop.botorch import BeliefModel\n"
     "assert BeliefModel(study.belief()).posterior(study.belief().data.points[:2]).mean.shape == (2, 1)",
     "optuna": "import optuna\nfrom askwise.interop.optuna import BinarySampler\n"
@@ -64,25 +92,37 @@ def main() -> None:
 def tried(wheel: Path, extra: str, python: str, lowest: bool) -> bool:
     """Install the wheel with an extra in an environment of its own, and run its program; prints a row."""
     with tempfile.TemporaryDirectory() as folder:
-        venv, begun = Path(folder) / "venv", time.monotonic()
-        uv = [sys.executable, "-m", "uv"]
-        subprocess.run([*uv, "venv", "--quiet", "--python", python, str(venv)], check=True)
-        inside = venv / "bin" / "python"
-        how = ["--resolution", "lowest-direct"] if lowest else []
-        what = f"{wheel}[{extra}]" if extra else str(wheel)
-        install = [*uv, "pip", "install", "--quiet", "--python", str(inside), *how]
-        for names in ([TORCH], [what, TORCH]):  # torch first: a build without support for GPUs may be found
-            subprocess.run([*install, *names], check=True)
+        begun, inside = time.monotonic(), str(Path(folder) / "venv" / "bin" / "python")
+        subprocess.run([*UV, "venv", "--quiet", "--python", python, f"{folder}/venv"], check=True)
+        install(inside, wheel, extra, lowest)
+        program = CORE + PROGRAMS[extra]
         done = subprocess.run(
-            [inside, "-W", "ignore", "-c", CORE + PROGRAMS[extra]], cwd=folder, capture_output=True, text=True
+            [inside, "-W", "ignore", "-c", program], cwd=folder, capture_output=True, text=True
         )
-        listed = [*uv, "pip", "list", "--quiet", "--format", "freeze", "--python", str(inside)]
-        count = len(subprocess.run(listed, check=True, capture_output=True, text=True).stdout.splitlines())
-        size = subprocess.run(["du", "-sm", str(venv)], check=True, capture_output=True, text=True).stdout
+        listed = output(*UV, "pip", "list", "--quiet", "--format", "freeze", "--python", inside)
+        size = output("du", "-sm", f"{folder}/venv").split()[0]
         works = "yes" if done.returncode == 0 else f"no: {done.stderr.strip().splitlines()[-1]}"
-        print(f"| {extra or 'none'} | {python} | {count} | {size.split()[0]} MB | {works} |", flush=True)
+        count, version = len(listed.splitlines()), output(inside, "--version").split()[1]
+        print(f"| {extra or 'none'} | {version} | {count} | {size} MB | {works} |", flush=True)
         sys.stderr.write(f"{extra or 'core'}: {time.monotonic() - begun:.0f} s\n")
         return done.returncode == 0
+
+
+def install(inside: str, wheel: Path, extra: str, lowest: bool) -> None:
+    """Install the tested torch first; the build that is found stays, whatever the rest asks for."""
+    command = [*UV, "pip", "install", "--quiet", "--python", inside]
+    subprocess.run([*command, TORCH], check=True)
+    torch = output(inside, "-c", "from importlib.metadata import version; print(version('torch'))").strip()
+    if lowest:  # of what the wheel needs by way of its metadata, uv takes the newest
+        named = ["-r", str(ROOT / "pyproject.toml"), *(["--extra", extra] if extra else [])]
+        subprocess.run([*command, "--resolution", "lowest-direct", *named, f"torch=={torch}"], check=True)
+    what = f"{wheel}[{extra}]" if extra else str(wheel)
+    subprocess.run([*command, what, f"torch=={torch}"], check=True)  # keeps what is there and suits
+
+
+def output(*command: str) -> str:
+    """What a command prints."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 if __name__ == "__main__":

@@ -4,16 +4,20 @@ Versions are those of this environment, which are the tested ones; what only dev
 """
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+ROOT = Path(__file__).parents[1]
+CHARTS = ROOT / "src/askwise/web/static/vendor/uPlot.js"
 EXTRAS = ("web", "cli", "storage", "plots", "pandas", "botorch", "optuna", "testing", "bench")
 
 
@@ -37,7 +41,21 @@ def components(path: Path, epoch: int) -> None:
     }
     for component in document["components"]:  # where the temporary file was says nothing
         component.pop("description", None)
+    document["components"].append(charts())
     path.write_text(json.dumps(document, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def charts() -> dict[str, Any]:
+    """The one library that comes in the package itself."""
+    (version,) = re.findall(r"uPlot \(v([\d.]+)\)", CHARTS.read_text(encoding="utf-8")[:200])
+    return {
+        "type": "library",
+        "bom-ref": "uPlot",
+        "name": "uPlot",
+        "version": version,
+        "purl": f"pkg:npm/uplot@{version}",
+        "licenses": [{"license": {"id": "MIT"}}],
+    }
 
 
 def closure(name: str, extras: tuple[str, ...] = ()) -> set[str]:

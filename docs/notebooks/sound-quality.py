@@ -53,6 +53,7 @@ for rater in people.each:
     )
 
 # %% [markdown]
+# The sixth listener is not in the list yet: people are learned when the number of answers has grown by half, the last time after 140, before the first of theirs.
 # The intervals are wide: a few dozen comparisons say little about a person. They are enough to see what to offer everybody. Did they look at the
 # questions?
 

@@ -34,3 +34,18 @@ def test_the_demo_finds_the_hidden_best_and_draws_it(tmp_path, monkeypatch, caps
     assert re.search(r"gain \d+\.\d dB, cutoff \d+ Hz", last[0])
     assert "out/demo.png" in last[1]
     assert "make serve" in last[2]
+
+
+@pytest.mark.slow
+def test_the_puddings_are_worth_what_the_page_says(capsys):
+    runpy.run_path(str(ROOT / "examples" / "springall.py"), run_name="__main__")
+    printed = capsys.readouterr().out.strip()
+    (shown,) = re.findall(
+        r"```text\n(885 duels.*?)```", (ROOT / "docs" / "real-data.md").read_text(), re.DOTALL
+    )
+    assert [line.partition(":")[0] for line in printed.splitlines()] == [
+        line.partition(":")[0] for line in shown.strip().splitlines()
+    ]
+    values = [[float(one) for one in re.findall(r"worth +(-?[\d.]+)", text)] for text in (printed, shown)]
+    assert len(values[0]) == 18
+    assert values[0] == pytest.approx(values[1], abs=0.03)

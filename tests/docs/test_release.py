@@ -1,6 +1,7 @@
 """What is released: the same bytes from the same files, and the program alone."""
 
 import io
+import re
 import sys
 import tarfile
 import tomllib
@@ -14,7 +15,7 @@ from pages import ROOT
 @pytest.fixture
 def dist(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "release"))
-    for name in ("dist", "sbom"):
+    for name in ("dist", "readme", "sbom"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     import dist
 
@@ -57,13 +58,31 @@ def test_a_package_with_tests_or_results_is_refused(name, dist, tmp_path):
         dist.check_content(wheel)
 
 
+def test_the_readme_of_the_package_needs_nothing_of_the_repository(dist):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = dist.for_index(text)
+    assert "<img" in text
+    assert not re.search(r"<img|!\[|<!--|\bmake (demo|serve)", shown)
+    assert set(re.findall(r"\]\(([^)]*)\)", shown)) == {"https://arxiv.org/abs/2110.09361"}
+    assert re.findall(r"```.*?```", shown, re.DOTALL) == re.findall(r"```.*?```", text, re.DOTALL)
+    assert re.findall(r"^#.*$", shown, re.MULTILINE) == re.findall(r"^#.*$", text, re.MULTILINE)
+
+
+def test_the_version_is_the_same_everywhere():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    newest = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]
+    assert newest.startswith((f"{version} - ", f"Unreleased\n\nTo be {version}."))
+
+
 def test_the_list_of_components_follows_extras_and_leaves_out_what_developers_need(dist):
-    from sbom import EXTRAS, closure
+    from sbom import EXTRAS, charts, closure
 
     needed = closure("askwise", EXTRAS)
     assert {"torch", "gpytorch", "fastapi", "sqlalchemy", "optuna", "botorch", "pandas"} <= needed
     assert not {"ruff", "mypy", "hypothesis", "mkdocs"} & needed
     assert "fastapi" not in closure("askwise")
+    assert charts()["purl"] == "pkg:npm/uplot@1.6.32"
 
 
 def test_extras_of_the_installation_are_tried_or_for_developers():

@@ -82,7 +82,7 @@ def test_links_out_of_the_documentation_lead_to_pages_of_the_site():
         ("`[a](../src/askwise/loop.py)`", "`[a](../src/askwise/loop.py)`"),  # code is no link
     ):
         assert pages.rewritten(link, "model.md") == there
-    assert pages.rewritten("![](docs/demo.png) [x](docs/web.md)", "index.md") == "![](demo.png) [x](web.md)"
+    assert pages.rewritten("![](docs/ucb.png) [x](docs/web.md)", "index.md") == "![](ucb.png) [x](web.md)"
 
 
 def test_a_formula_becomes_mathml_and_an_unknown_command_stops_the_build():
