@@ -52,30 +52,30 @@ deviations, that a run of the rule ends above one of another rule, and which rul
 PEOPLE = """
 ## People who lapse, can't decide or differ
 
-With learned kernels, on the functions of two parameters, deviation 3, 80 duels; each beside the same without it
-(`pbo-learned-3`), which the model knows. Positive differences: it costs something.
+With learned kernels, on the functions of two parameters, deviation 3, 80 duels; each beside the same without
+it (`pbo-learned-3`), which the model knows. Positive differences: it costs something.
 
 """
 HABITS = {
-    "pbo-lapses": (
-        "5% of the answers are given without looking",
-        "The lapse rate is learned with the kernel.",
-    ),
+    "pbo-lapses": ("Lapses", "5% of the answers are given without looking. The lapse rate is learned."),
     "pbo-ties": (
         "Ties",
-        "Who feels a difference of less than half the noise can't decide and says so; the margin of ties is learned.",
+        "Who feels a difference of less than half the noise can't decide and says so. The margin is learned.",
     ),
     "pbo-raters": (
         "Five people",
-        "They answer in turn; 30% of the variance of each taste is one's own, and what all like is sought. The"
-        " population model learns the share, and the noise of each person.",
+        (
+            "They answer in turn; 30% of the variance of a taste is one's own, and what all like is sought. "
+            "The population model learns this share, and how noisy each person is."
+        ),
     ),
 }
 OTHERS = """
 ## Yes/no questions and batches, with averaged kernels
 
-On the functions of two parameters with the deviation of the noise: yes/no questions (100 of them; `bbo-learned`, `bbo-averaged`)
-and batches of three, all comparisons of which are answered (30 batches; `batch-learned`, `batch-averaged`).
+On the functions of two parameters, whose deviation is that of the noise: yes/no questions (100 of them;
+`bbo-learned`, `bbo-averaged`) and batches of three, all comparisons of which are answered (30 batches;
+`batch-learned`, `batch-averaged`). *Runs* of each function, learned/averaged.
 Negative differences: averaging is better.
 
 """

@@ -33,8 +33,8 @@ HEAD = """# Functions that nothing was tuned on
 ([definition](../benchmarks/random_functions.py)): draws of Matern processes, smooth to rough, in two (4
 functions), four (3) and eight (3) dimensions. Nothing in askwise was tuned on them. Their standard deviation
 is three times that of the noise; {iterations} duels in each run. Runs of each rule and function: {runs}.
-Regret: 0 is the best point, 1 an average one. *Beats MUC*: how often a run ends above one of `muc` with the same kind of kernel. Intervals of
-95% are for these functions, in the last column for functions like these.
+Regret: 0 is the best point, 1 an average one. *Beats MUC*: how often a run ends above one of `muc` with the
+same kind of kernel. Intervals of 95% are for these functions, in the last column for functions like these.
 """
 
 
