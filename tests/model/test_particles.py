@@ -7,7 +7,7 @@ import torch
 from tests.tensors import uniform
 
 import askwise as aw
-from askwise.model import averaged, expected_kernel, fit, infer
+from askwise.model import averaged, expected_kernel, fit, infer, particles
 from askwise.model.particles import COUNT
 from askwise.numerics import generator
 
@@ -101,12 +101,52 @@ def test_in_two_dimensions_they_agree_with_a_long_chain():
     assert ((few.mean(0) - rate).abs() < 0.02).all()  # eight are few, but on average they are right
 
 
-@pytest.mark.slow
 def test_moves_leave_the_posterior_as_it_is():
-    data = answers(25, 1)
+    """After many of them only the moves matter, not the candidates that they began with."""
+    data = answers(8, 1)
     mean, deviation = quadrature(data)
-    found = logs(drawn(data, 256, moves=6))
-    assert ((found.mean(0) - mean).abs() < 0.15 * deviation).all()
+    found = logs(drawn(data, 2048, moves=15))
+    assert ((found.mean(0) - mean).abs() < 0.08 * deviation).all()
+    assert ((found.std(0) / deviation - 1).abs() < 0.06).all()
+
+
+@pytest.mark.parametrize(("enough", "moved"), [(0.0, 0), (4.0, 1)])
+def test_kernels_move_where_few_candidates_have_weight(enough, moved, monkeypatch):
+    seen, move = [], particles._moved
+    monkeypatch.setattr(particles, "_ENOUGH", enough)
+    monkeypatch.setattr(particles, "_moved", lambda *given: seen.append(given) or move(*given))
+    drawn(answers(10, 2))
+    assert len(seen) == moved
+    if moved:
+        drawn(answers(10, 8))
+        assert len(seen) == moved + 3  # in more dimensions more often
+
+
+def test_lanes_that_move_do_not_move_others(monkeypatch):
+    data = answers(10, 2, lanes=(3,))
+    stay = logs(drawn(data, moves=0))
+    resampled = particles._resampled
+    effective = torch.tensor([100.0, 0.0, 100.0], dtype=torch.float64)
+    monkeypatch.setattr(particles, "_resampled", lambda *given: (resampled(*given)[0], effective))
+    found = logs(drawn(data))
+    assert torch.equal(found[:, [0, 2]], stay[:, [0, 2]])
+    assert (found[:, 1] != stay[:, 1]).any(-1).sum() >= 4
+
+
+def test_the_evidence_of_candidates_is_as_exact_as_their_weights_need():
+    data = answers(60, 2)
+    posterior = particles._Posterior.of(
+        data.with_lapses(0.02), fit(data, expected_kernel("matern52", [LENGTH] * 2)).kernel
+    )
+    u = torch.randn(32, 1, 3, generator=generator(0), dtype=torch.float64)
+    start = posterior.at(posterior.fitted[None], None, particles._TOLERANCE)
+    rough, exact = (
+        posterior.at(u, start, tolerance, gradient=False).log_evidence
+        for tolerance in (particles._TOLERANCE, 1e-9)
+    )
+    error = (rough - exact).abs()
+    assert error.max() < 0.02
+    assert error.median() < 1e-3
 
 
 def test_they_are_a_function_of_answers_and_seed():

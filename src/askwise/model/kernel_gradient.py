@@ -7,7 +7,7 @@ derivatives are known.  With :math:`k(x, y) = s^2 c(r)` and :math:`r^2 = \sum_k 
 .. math:: \frac{\partial k}{\partial \log s^2} = k, \qquad
     \frac{\partial k}{\partial \log \ell_k} = -s^2 \frac{c'(r)}{r} \Big(\frac{x_k - y_k}{\ell_k}\Big)^2
 
-Duels of 80 need a fifth of the time of autograd through the covariance of all points.
+From converged sites, 80 duels in 2-D take 0.9 ms, and 2.1 by autograd through the covariance of all points.
 """
 
 from dataclasses import dataclass, replace
@@ -103,7 +103,7 @@ class Pairs:
 
     @property
     def _chunks(self) -> list[slice]:
-        """Lanes whose covariances fit the CPU cache together, which takes a third of the time."""
+        """Lanes whose covariances fit the CPU cache together."""
         lanes, blocks, q, _ = self.x.shape
         size = max(1, _CHUNK_ENTRIES[self.x.device.type] // max(1, blocks * q**2))
         return [slice(start, start + size) for start in range(0, lanes, size)]

@@ -37,13 +37,9 @@ from askwise.numerics import Generators, of_lanes, rand, randn, sobol
 COUNT = 8
 """Kernels that a study averages over."""
 _CLOSE, _WIDE = 2, 1  # candidates for each kernel: around the fitted one, and from the prior
-_ANGLE = (
-    1.3  # of a move, by which it turns around the approximation; a quarter turn would forget where it was
-)
+_ANGLE = 1.3  # by which a move turns around the approximation; a quarter turn forgets where it was
 _ENOUGH = 1.5  # effective candidates for each kernel; from fewer, kernels are alike until they have moved
-_DIMENSIONS_PER_MOVE = (
-    4  # in more of them candidates are fewer for their space, so that more depends on moves
-)
+_DIMENSIONS_PER_MOVE = 4  # the more there are, the less candidates cover them
 _TOLERANCE, _FINE_TOLERANCE = 0.03, 1e-5  # of EP, whose evidence errs by the order of the square
 _DIFFERENCE = 0.25  # in u, between gradients whose difference is the curvature
 _LEAST_CURVATURE = 0.5  # of the prior's; where evidence is not concave, the approximation is not wider
