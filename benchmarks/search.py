@@ -84,6 +84,13 @@ class Recorder(Search):
             self.log.append((one, q, point))
         return found
 
+    def local_maximum(self, score: Any, groups: Tensor, scale: Tensor) -> Tensor:
+        """The known result if there is one, otherwise that of an ascent."""
+        known = self.known.pop(0).to(self.warm.device) if self.known else None
+        found = super().local_maximum(score, groups, scale) if known is None else known
+        self.log.append((score, groups.shape[-2], found))
+        return found
+
 
 def _one_draw(path: Callable[[Tensor], Tensor], j: int, x: Tensor) -> Tensor:
     return path(x)[j]

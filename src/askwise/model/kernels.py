@@ -335,25 +335,29 @@ def _check_fraction(what: str, value: float) -> None:
 
 def correlation_at(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """Correlation at distances in units of the lengthscale."""
-    # in place: with hundreds of candidates memory traffic dominates
-    if name == "se":
-        return r.square().mul_(-0.5).exp_()
-    scaled = r * (math.sqrt(3) if name == "matern32" else math.sqrt(5))
-    decay = scaled.neg().exp_()
-    if name == "matern32":
-        return decay.mul_(scaled.add_(1))
-    return decay.mul_(torch.addcmul(scaled, scaled, scaled, value=1 / 3).add_(1))
+    return decayed(name, r if name == "se" else r * DECAY[name])
 
 
 DECAY = {"se": 1.0, "matern32": math.sqrt(3), "matern52": math.sqrt(5)}
-"""Lengthscales in units of which :func:`correlation_and_fall` takes distances."""
+"""Multiples of the distance in lengthscales that :func:`decayed` and :func:`correlation_and_fall` take."""
 FALL = {"se": -1.0, "matern32": -1.0, "matern52": -1 / 3}
+
+
+def decayed(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    """Correlation at distances in lengthscales times :data:`DECAY`."""
+    # in place: with hundreds of candidates memory traffic dominates
+    if name == "se":
+        return r.square().mul_(-0.5).exp_()
+    decay = r.neg().exp_()
+    if name == "matern32":
+        return decay.mul_(1 + r)
+    return decay.mul_(torch.addcmul(r, r, r, value=1 / 3).add_(1))
 
 
 def correlation_and_fall(
     name: str, r: Float[Tensor, "*b"]
 ) -> tuple[Float[Tensor, "*b"], Float[Tensor, "*b"]]:
-    """Correlation at distances r in units of the lengthscale over :data:`DECAY`, and its derivative in r over
+    """Correlation at distances r in lengthscales times :data:`DECAY`, and its derivative in r over
     ``FALL * r``.
 
     Together and without constants they take half the operations.

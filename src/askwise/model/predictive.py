@@ -27,6 +27,7 @@ from askwise.model.kernels import (
     Stationary,
     correlation_and_fall,
     correlation_at,
+    decayed,
     distance,
     distances_by_kernel,
 )
@@ -187,7 +188,7 @@ class Score:
         else:
             lengths = scaled.per_length[..., 0, :].reciprocal()
             r = distances_by_kernel(x, predictive.points[0, ..., : scaled.observed, :], lengths)
-        return correlation_and_fall(scaled.name, r)[0]
+        return decayed(scaled.name, r)
 
     def from_correlation(
         self, x: Float[Tensor, "*lane q d"], correlation: Float[Tensor, "*c q p"]

@@ -31,8 +31,9 @@ _OF_KERNELS = {"cpu": 8, "cuda": 1}  # times as small are the chunks of several 
 _KEPT_ENTRIES = {"cpu": 2**23, "cuda": 2**27}  # of correlations between candidates and data
 _DISTANCE_ROWS = 2**10  # of a distance matrix computed at once
 _WARM_POINTS, _PERTURBATION = 32, 0.05  # the best queried points, and perturbations of them
-_CANDIDATES, _STARTS = 128, 8  # Sobol points per dimension plus one, and starts per dimension
-_DRAW_STARTS = 3  # as good as 8 on 240 draws: their candidates are many
+_CANDIDATES = 128  # Sobol points per dimension plus one
+_STARTS, _GROUP_STARTS = 4, 8  # per dimension, the first two of which count twice; and groups
+_DRAW_STARTS = 3  # per dimension; as good as 8 on 240 draws, whose candidates are many
 _LOW_DIMENSION, _DRAW_FACTORS = 3, (8, 16)  # more Sobol points for draws, in low and in high dimension
 _WARM_STARTS = 2
 _RANKED = 64  # times as many as starts are the highest points, among which local maxima are looked for
@@ -193,8 +194,9 @@ class Search:
             ranked = getattr(score, "roughly", score)
             values = torch.cat([_in_chunks(ranked, sobol, -2), _in_chunks(ranked, warm, -2)], -1)
         values = finite_scores(values)
-        starts = min((_DRAW_STARTS if draws else _STARTS) * dimensions, len(fixed))
-        start = x.gather(-2, _start_indices(values, neighbours, starts)[..., None].expand(*shape, -1, d))
+        starts = _DRAW_STARTS * dimensions if draws else _STARTS * (dimensions + min(2, dimensions))
+        start_points = _start_indices(values, neighbours, min(starts, len(fixed)))
+        start = x.gather(-2, start_points[..., None].expand(*shape, -1, d))
         scale = score_scale(values)
         best, value = self._best_reached(score, start[..., None, :], scale)
         return self._discrete_steps(score, best, value, scale)[..., 0, :, :]
@@ -224,7 +226,7 @@ class Search:
         groups = groups if self.domain is None else self.snapped(self.domain.dealt(groups))
         x = groups.expand(-1, *self.lanes, -1, -1)
         values = finite_scores(_in_chunks(score, x, 0).movedim(0, -1))
-        best = values.topk(min(_STARTS, len(fixed)), -1).indices.movedim(-1, 0)
+        best = values.topk(min(_GROUP_STARTS, len(fixed)), -1).indices.movedim(-1, 0)
         start = x.gather(0, best[..., None, None].expand(*best.shape, q, d))
         if extra is not None:
             start = torch.cat([start, extra])
