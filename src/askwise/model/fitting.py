@@ -33,6 +33,7 @@ from askwise.model.inference import Method, infer
 from askwise.model.kernel_gradient import Pairs
 from askwise.model.kernels import Stationary, covariance
 from askwise.model.kernels import kernel as named_kernel
+from askwise.model.landmarks import may_take_landmarks
 from askwise.model.observer import Learnable, Observer
 from askwise.model.sites import InferenceProblem, Sites
 from askwise.numerics import minimize

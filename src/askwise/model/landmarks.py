@@ -54,9 +54,9 @@ def inference_problem(data: Data, prior: Kernel | Covariance) -> Problem:
 
     Rankings, whose rows share the noise of their points, are always inferred exactly.
     """
-    size = min(data.n, data.points.shape[-2])
-    if size <= EXACT_TO or data.lanes.numel() != 1 or bool(data.point_noise.any()):
+    if not may_take_landmarks(data):
         return InferenceProblem.of(data, prior)
+    size = min(data.n, data.points.shape[-2])
     prior = checked_prior(data, prior)
     whole = _Prior(prior.detached(), data.unsqueezed())
     index, features, left = _landmarks(whole, min(_LANDMARKS, size // 2))  # with more, the rows are cheaper
@@ -64,6 +64,12 @@ def inference_problem(data: Data, prior: Kernel | Covariance) -> Problem:
         return InferenceProblem.of(data, prior)
     Q = whole.data.matvec(features.mT[None])
     return LandmarkProblem(prior, data, whole.data, index, features[:, index].mT[None], Q, whole.left_by(Q))
+
+
+def may_take_landmarks(data: Data) -> bool:
+    """Whether inference is not exact for some kernels."""
+    size = min(data.n, data.points.shape[-2])
+    return size > EXACT_TO and data.lanes.numel() == 1 and not bool(data.point_noise.any())
 
 
 @dataclass(frozen=True, eq=False)
