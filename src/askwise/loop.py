@@ -13,7 +13,8 @@ from askwise.rules import Rule, check_size
 from askwise.search import Search, coincide
 from askwise.space import Domain
 
-_EP_TOLERANCE = 1e-5  # with 80 duels means are then accurate to 2e-6, and a sixth of the sweeps is saved
+EP_TOLERANCE = 1e-5
+"""With 80 duels means are then accurate to 2e-6, and a sixth of the sweeps is saved."""
 _REPLACEMENTS = 64  # random settings from which a duplicate is replaced
 _CHUNK_LANES = 64  # on a CPU; with 8, most rules take half as long again per lane
 
@@ -56,7 +57,7 @@ def next_query(  # noqa: PLR0913
     torch.Size([2, 1])
     """
     check_size(rule, m)
-    tolerance = _EP_TOLERANCE if method == "ep" else None
+    tolerance = EP_TOLERANCE if method == "ep" else None
     generators = source if method == "gibbs" else None
     belief = infer(data, kernel, method, warm=warm, tolerance=tolerance, generators=generators)
     points, optimum = _in_chunks(belief, rule, m, source, domain, identify)

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from askwise.errors import Refused
+from askwise.loop import EP_TOLERANCE
 from askwise.model import (
     EXPECTED_SHARE,
     Belief,
@@ -185,7 +186,7 @@ class Model:
 
     @one_thread()
     def _infer(self, answers: tuple[Answered, ...]) -> Belief:
-        observer, belief = self.observer(answers), infer(*self.prepared(answers))
+        observer, belief = self.observer(answers), infer(*self.prepared(answers), tolerance=EP_TOLERANCE)
         slopes = self.plan.people.noise == "setting" and observer is not None
         return belief.with_noise_slopes(observer.slopes) if slopes and observer is not None else belief
 
