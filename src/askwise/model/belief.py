@@ -165,9 +165,9 @@ class Belief:
 
     def covariance_among(self, index: Int[Tensor, " r"]) -> Float[Tensor, "*lane r r"]:
         """That of some of the points, which have no noise."""
-        points = self.data.points[..., index, :]
-        K = self.shared_prior.cross(points, points)
-        return K * replace(self.data, rater=self.data.rater[..., index]).rater_correlation
+        points, rater = self.data.points[..., index, :], self.data.rater[..., index]
+        apart = (rater[..., :, None] != rater[..., None, :]).to(points)
+        return self.shared_prior.cross(points, points) * (1 - self.data.share[..., None, None] * apart)
 
     def mean(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "*c q"]:
         """Posterior mean of f."""

@@ -422,11 +422,15 @@ class _ByHand:
 
     @classmethod
     def of(cls, data: Data, kernel: Kernel, method: Method, learn: Sequence[Learnable]) -> "_ByHand | None":
-        """That of this kernel; None for another, or if what is learned of people changes covariances."""
+        """That of this kernel; None for another, if what is learned of people changes covariances, or if
+        inference is not exact.
+        """
         prior, log_normals = covariance(kernel), _log_normals(kernel, data)
         if method != "ep" or log_normals is None or not isinstance(prior, Stationary):
             return None
         if "share" in learn or (bool(data.point_noise.any()) and {"noise", "slopes"} & {*learn}):
+            return None
+        if may_take_landmarks(data):
             return None
         return cls(prior.name, Pairs.of(data.unsqueezed()), *log_normals)
 

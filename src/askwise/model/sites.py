@@ -140,6 +140,7 @@ class _Evidence(torch.autograd.Function):
         return grad[..., None, None] * by_K, grad, None, None, None
 
 
+@runtime_checkable
 class Posterior(Protocol):
     """The posterior of the rows as a function of their sites."""
 
@@ -153,6 +154,7 @@ class Posterior(Protocol):
         """That of some of the lanes."""
 
 
+@runtime_checkable
 class Problem(Protocol):
     """What EP needs: the rows, their posterior given sites, and the belief that it makes of them."""
 
@@ -328,7 +330,7 @@ class LowRankPosterior:
 
     The rank r of Q is well below n when points repeat, and to working precision when the prior is smooth:
     1000 duels in 2-D under a squared exponential of lengthscale 0.3 have rank 199, and a sweep takes 4 ms,
-    not 16.  Then :math:`\delta = 0`.  With landmarks (:mod:`askwise.model.landmarks`) it is the variance
+    not 21.  Then :math:`\delta = 0`.  With landmarks (:mod:`askwise.model.landmarks`) it is the variance
     that these leave over, and :math:`\tilde T = T (I + T \Delta)^{-1}`.  Everything is a sum of squares, so
     nothing cancels.
     """
