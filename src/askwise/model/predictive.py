@@ -51,7 +51,7 @@ class Predictive:
     """Slopes of the logarithm of the answers' noise, if it depends on the setting."""
     shares: Float[Tensor, "*lane"] | None = None
     """Of several kernels, which are the first dimension of all of the above: the probability of each."""
-    observed: Float[Tensor, "*lane p d"] | None = None
+    observed: Float[Tensor, "*lane o d"] | None = None
     """The points without the reference, if there is one."""
 
     def against(self, reference: Float[Tensor, "*c 1 d"]) -> "Predictive":

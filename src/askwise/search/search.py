@@ -324,7 +324,7 @@ def _start_indices(values: Tensor, neighbours: Tensor, count: int) -> Int[Tensor
     fixed, near = neighbours.shape
     sobol, warm = values[..., :fixed], values[..., fixed:]
     top, index = sobol.topk(min(_RANKED * count, fixed), -1)  # of draws, an eighth of thousands
-    around = sobol.gather(-1, neighbours[index].flatten(-2)).unflatten(-1, (-1, near))
+    around = sobol.gather(-1, neighbours[index].flatten(-2)).view(*index.shape, near)  # items have none
     is_maximum = (top[..., None] >= around).all(-1)
     # if there are too few local maxima, the next best points follow
     penalty = 2 * (sobol.amax(-1, keepdim=True) - sobol.amin(-1, keepdim=True))
