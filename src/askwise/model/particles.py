@@ -100,7 +100,7 @@ class _Found:
     u: Float[Tensor, "k lane e"]
     log_density: Float[Tensor, "k lane"]
     """Of the posterior, up to a constant."""
-    gradient: Float[Tensor, "k lane e"]
+    gradient: Float[Tensor, "k lane g"]
     """That of the log density, or nothing."""
     log_evidence: Float[Tensor, "k lane"]
     tau: Float[Tensor, "k lane n"]

@@ -313,7 +313,7 @@ class Scaled:
         self,
         at: Float[Tensor, "*c q d"],
         fall: Float[Tensor, "*c q p"],
-        by_correlation: Float[Tensor, "*e q p"],
+        by_correlation: Float[Tensor, "*e #q p"],
     ) -> Float[Tensor, "*e q d"]:
         """Gradient in the points, from that in their correlations with the points of the data."""
         pull = (fall * by_correlation) @ self.points_and_one

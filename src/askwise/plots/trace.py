@@ -44,6 +44,12 @@ class _WatchedSearch(Search):
         self.steps.append(Step(score, found, draws))
         return found
 
+    def local_maximum(self, score: _Scored, groups: Tensor, scale: Tensor) -> Tensor:
+        """The same group, recorded."""
+        found = super().local_maximum(score, groups, scale)
+        self.steps.append(Step(score, found, None))
+        return found
+
 
 @dataclass(frozen=True)
 class Trace:
