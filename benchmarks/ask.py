@@ -1,11 +1,15 @@
 """CPU time per step: add one answer, infer, choose the next query.
 
-    python benchmarks/ask.py    # prints the tables and writes docs/bench-ask.md
+    python benchmarks/ask.py                      # prints the tables and writes docs/bench-ask.md
+    python benchmarks/ask.py --before ../earlier  # beside an earlier version, in another folder
 
 One thread, and a simulated user who answers the rule's own queries.  The second table has whole studies of
-duels: learned kernels, refits and everything else that a user waits for.
+duels: learned kernels, refits and everything else that a user waits for.  Versions are measured in turns,
+three times each, in processes of their own; the tables have the smallest figures.
 """
 
+import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -21,17 +25,20 @@ from torch import Tensor
 import askwise as aw
 from askwise.numerics import generator
 
-OUT = Path(__file__).resolve().parent.parent / "docs" / "bench-ask.md"
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "docs" / "bench-ask.md"
 RULES = {"ucb_phi": 1, "muc": 2, "thompson": 1}
 ANSWERS = (20, 80, 160)
-STEPS, STUDY = 9, 100
+STEPS, STUDY, TURNS = 9, 100, 3
 
 TITLE = """# Time to the next query
 
 `make bench-ask`: CPU milliseconds per step (add one answer, infer, choose the next query) with a fixed
-kernel, on one thread of a noisy 2-core cloud machine.
+kernel, on one thread of a noisy 2-core cloud machine.{earlier}
 
 """
+EARLIER = """ In brackets: the version before gradients, searches and
+inference were written anew (fe78b4c), measured in turns with this one."""
 STUDIES = """
 Whole studies of {answers} duels about two parameters, by kernel: the median and the slowest question after
 the first ten (the slowest are those at which the kernel is learned anew), and `status()` after the last
@@ -89,8 +96,8 @@ def seconds(name: str, m: int, d: int, n: int) -> float:
     return statistics.median(times[2:])
 
 
-def study_row(kernel: str) -> str:
-    """Times of a study with this kernel."""
+def study_times(kernel: str) -> list[float]:
+    """Median and longest time of a question in a study with this kernel, and of two statuses."""
     study = aw.Study(aw.Space(x=aw.Real(0, 1), y=aw.Real(0, 1)), feedback="duel", kernel=kernel, seed=1)
     source, times = generator("ask", "study", kernel), []
     for _ in range(STUDY):
@@ -106,8 +113,7 @@ def study_row(kernel: str) -> str:
         study.status()
         statuses.append(time.process_time() - start)
     asked = times[10:]
-    cells = [statistics.median(asked), max(asked), *statuses]
-    return f"| `{kernel}` | {' | '.join(f'{1e3 * cell:.1f}' for cell in cells)} |"
+    return [statistics.median(asked), max(asked), *statuses]
 
 
 def startup(code: str) -> float:
@@ -117,21 +123,56 @@ def startup(code: str) -> float:
     return statistics.median(float(run.stdout.split()[-1]) for run in runs)
 
 
+def figures() -> dict[str, list[float]]:
+    """All figures, in seconds, of the version that is imported."""
+    torch.set_num_threads(1)
+    found = {}
+    for name, m in RULES.items():
+        found[name] = [seconds(name, m, d, n) for d in (2, 6) for n in ANSWERS]
+    found |= {kernel: study_times(kernel) for kernel in ("matern52", "averaged")}
+    return found | {"start": [startup(FIRST), startup("import torch")]}
+
+
+def measured(folders: list[Path]) -> list[dict[str, list[float]]]:
+    """The smallest figures of each version, which are measured in turns."""
+    best: list[dict[str, list[float]]] = [{} for _ in folders]
+    for _ in range(TURNS):
+        for found, folder in zip(best, folders, strict=True):
+            environment = {**os.environ, "PYTHONPATH": str(folder.resolve() / "src")}
+            command = [sys.executable, __file__, "--figures"]
+            done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+            for name, new in json.loads(done.stdout).items():
+                found[name] = list(map(min, found.get(name, new), new))
+    return best
+
+
 def main() -> None:
     """Measure and write the tables."""
-    torch.set_num_threads(1)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--before", type=Path, help="folder of an earlier version to measure beside this one")
+    parser.add_argument("--figures", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.figures:
+        print(json.dumps(figures()))
+        return
+    versions = measured([ROOT] if options.before is None else [ROOT, options.before])
+
+    def row(name: str) -> str:
+        each = zip(*(version[name] for version in versions), strict=True)
+        cells = [
+            f"{1e3 * now:.1f}" + "".join(f" ({1e3 * old:.1f})" for old in others) for now, *others in each
+        ]
+        return f"| `{name}` | {' | '.join(cells)} |"
+
     head = " | ".join(f"{d}-D, n = {n}" for d in (2, 6) for n in ANSWERS)
-    lines = [f"| rule | {head} |", "|---" * (1 + 2 * len(ANSWERS)) + "|"]
-    for name, m in RULES.items():
-        cells = [f"{1e3 * seconds(name, m, d, n):.1f}" for d in (2, 6) for n in ANSWERS]
-        lines.append(f"| `{name}` | {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
-    table = "\n".join(lines)
-    rows = "\n".join(study_row(kernel) for kernel in ("matern52", "averaged"))
-    starts = {"first": startup(FIRST), "torch": startup("import torch")}
-    studies = STUDIES.format(answers=STUDY, rows=rows, **starts)
-    OUT.write_text(TITLE + table + "\n" + studies + PEERS)
-    print(studies)
+    table = [f"| rule | {head} |", "|---" * (1 + 2 * len(ANSWERS)) + "|", *map(row, RULES)]
+    rows = "\n".join(row(kernel) for kernel in ("matern52", "averaged"))
+    first, alone = versions[0]["start"]
+    studies = STUDIES.format(answers=STUDY, rows=rows, first=first, torch=alone)
+    earlier = "" if options.before is None else EARLIER
+    text = TITLE.format(earlier=earlier) + "\n".join(table) + "\n" + studies + PEERS
+    OUT.write_text(text)
+    print(text)
 
 
 if __name__ == "__main__":
