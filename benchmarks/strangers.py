@@ -74,7 +74,8 @@ def by_dimension(found: dict[str, Regrets], functions: list[str]) -> list[str]:
     head = " | ".join(f"{prior}, {d}-D" for prior, d in columns)
     lines = [f"| rule | {head} |", "|" + "---|" * (1 + len(columns))]
     for rule in found["learned"]:
-        cells = " | ".join(f"{found[prior][rule][dims == d].mean():.3f}" for prior, d in columns)
+        known = ((found[prior].get(rule), d) for prior, d in columns)
+        cells = " | ".join("" if runs is None else f"{runs[dims == d].mean():.3f}" for runs, d in known)
         lines.append(f"| `{rule}` | {cells} |")
     return lines
 
@@ -82,7 +83,7 @@ def by_dimension(found: dict[str, Regrets], functions: list[str]) -> list[str]:
 def kernels(found: dict[str, Regrets]) -> list[str]:
     """What averaging changes, rule by rule."""
     lines = ["| rule | difference of mean regrets | an averaged run beats a learned one |", "|---|---|---|"]
-    for rule in found["learned"]:
+    for rule in (one for one in found["learned"] if one in found["averaged"]):
         both = {prior: found[prior][rule] for prior in PRIORS}
         change = averages(both).differences.of("averaged", "learned")
         above = superiority({prior: -values[..., None] for prior, values in both.items()})
