@@ -1,7 +1,9 @@
 """Tensors in float64, drawn or given, and their slopes, as several test files need them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -29,3 +31,19 @@ def assert_same_slopes(
         strict=True,
     ):
         torch.testing.assert_close(got, want, rtol=rtol, atol=atol)
+
+
+def assert_slopes_are_differences(
+    value: Callable[[], Tensor], parameters: Sequence[Tensor], rel: float, abs: float, step: float = 1e-4
+) -> None:
+    """The gradient of a number in the parameters, which it depends on, is that of finite differences."""
+    grads = torch.autograd.grad(value(), parameters)
+    for parameter, grad in zip(parameters, grads, strict=True):
+        for index in np.ndindex(*parameter.shape):
+            ends = []
+            for by in (step, -step):
+                with torch.no_grad():
+                    parameter[index] += by
+                    ends.append(float(value()))
+                    parameter[index] -= by
+            assert float(grad[index]) == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=rel, abs=abs)

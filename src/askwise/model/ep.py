@@ -34,14 +34,9 @@ _MIN_DAMPING = 0.02
 _MEMORY = 5  # iterates that Anderson acceleration looks back to
 _MAX_FAILURES = 3  # of the acceleration in a lane, before it is switched off
 _REFINED_FROM = 160  # rows from which a factorisation costs more than ten products
-_FURTHER, _FAR = (
-    10,
-    0.03,
-)  # steps between two factorisations at most, and how much smaller the last one has to be
-_MIXED_BELOW, _MIXED_FROM = (
-    0.1,
-    4,
-)  # change of the sites, or steps: the memory of the first, long ones misleads
+_FURTHER = 10  # steps between two factorisations at most
+_FAR = 0.03  # change of the sites in the last of them, as a share of the first: further ones bring little
+_MIXED_BELOW, _MIXED_FROM = 0.1, 4  # change of the sites, or number of steps: the first, long ones mislead
 _STILL_RUNNING = {"cpu": 1.0, "cuda": 0.5}  # share of lanes, from which those that have converged are dropped
 
 
