@@ -108,7 +108,7 @@ class Witness(Search):
     ) -> Tensor:
         """The result of a plain search."""
         if q > 1:
-            self.asked.append((q, lambda x: score(x[:, None])[:, 0]))
+            self._ask_of_groups(score, q)
         elif draws:
             several = [partial(_of_draw, score, number, draws) for number in range(draws)]
             self.asked.extend((1, one) for one in several)
@@ -116,6 +116,14 @@ class Witness(Search):
             plain = torch.exp if getattr(score, "logarithmic", False) else torch.clone
             self.asked.append((1, lambda x: plain(score(x[None, :, 0])[0])))
         return super().argmax(score, q, draws=draws, extra=extra)
+
+    def local_maximum(self, score: Scored, groups: Tensor, scale: Tensor) -> Tensor:
+        """The result of a plain ascent, which chooses all challengers of a batch."""
+        self._ask_of_groups(score, groups.shape[-2])
+        return super().local_maximum(score, groups, scale)
+
+    def _ask_of_groups(self, score: Scored, q: int) -> None:
+        self.asked.append((q, lambda x: score(x[:, None])[:, 0]))
 
     def select(self, lanes: Tensor) -> Search:
         """Called when draws are replaced; which ones is not recorded."""

@@ -148,8 +148,9 @@ def test_equal_names_give_equal_runs():
     ("rule", "m"), [("dueling_ucb", 2), ("bivariate_ei", 2), ("eiig", 2), ("ei", 2), ("dueling_thompson", 2)]
 )
 def test_lanes_of_other_rules_in_two_dimensions_equal_lanes_alone(rule, m):
-    # none of the smoothest: with variance 20,000 at lengthscale 4 rounding grows to 3e-5 in eight questions
-    of = experiment((rule, m), functions=("levy", "ursem_waves", "shubert"), iterations=8)
+    # none of the smoothest: with variance 20,000 at lengthscale 4 rounding grows to 3e-5 in eight questions;
+    # nor Levy's, where far from all answers the score of Dueling UCB is the same to the last digit
+    of = experiment((rule, m), functions=("drop_wave", "ursem_waves", "shubert"), iterations=8)
     together = run(of, ids_of(of))
     for lane, run_id in enumerate(ids_of(of)):
         assert_alike(lane_of(together, lane), run(of, [run_id]), atol=1e-5)

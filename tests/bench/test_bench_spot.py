@@ -72,7 +72,7 @@ slow = pytest.mark.slow
         ("pbo", "muc", 2),
         pytest.param("bbo", "binary_ei", 1, marks=slow),
         pytest.param("pbo", "duel_thompson", 2, marks=slow),
-        pytest.param("pbo", "eiig", 2, marks=slow),
+        pytest.param("pbo", "eiig(k=0.1)", 2, marks=slow),
         pytest.param("pbo", "kss", 2, marks=slow),
         pytest.param("batch", "muc", 3, marks=slow),
     ],
