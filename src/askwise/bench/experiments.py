@@ -49,6 +49,7 @@ class Experiment:
     score: Metric = "value"
     functions: tuple[str, ...] = PAPER
     user: User = field(default_factory=User)
+    family: str = "matern52"  # of kernels that are learned or averaged
 
     def __post_init__(self) -> None:
         """Refuse an experiment without queries, or with duplicate functions or rules."""
@@ -194,6 +195,21 @@ for _times, _word in ((3, "three"), (10, "ten")):
             *_design,
             user=User(noise=1 / _times),
         ).registered()
+for _suffix, _noise, _same in (
+    ("", 1.0, "pbo-averaged"),
+    ("-3", 1 / 3, "pbo-averaged-3"),
+    ("-10", 1 / 10, "pbo-averaged-10"),
+):
+    Experiment(
+        f"pbo-rough{_suffix}",
+        "Duels, with rougher kernels averaged on the way",
+        f"The same as {_same}, but the kernels are Matern 3/2, not 5/2.",
+        _DUELS,
+        *(20, 80, 5),
+        *_AVERAGED,
+        user=User(noise=_noise),
+        family="matern32",
+    ).registered()
 _LIKE_PEOPLE = (
     (
         *("lapses", "Duels with lapses", User(1 / 3, lapses=0.05)),

@@ -195,7 +195,7 @@ class _Lanes:
             asked = len(data.signs[0]) // self.arm.pairs
             if refit_count(asked) == asked or self.prior is None:
                 averages, lengths = self.experiment.prior == "averaged", [expected_length(self.d)] * self.d
-                prior = expected_kernel("matern52", lengths, averaged=averages)
+                prior = expected_kernel(self.experiment.family, lengths, averaged=averages)
                 self.habits, fitted = self.habits.fitted(data, prior)
                 data, found = self.habits.applied(data), fitted.kernel
                 self.prior = self._averaged(data, found, asked) if averages else found
