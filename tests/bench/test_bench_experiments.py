@@ -46,7 +46,7 @@ def test_there_are_the_experiments_of_the_paper_and_ours():
     as_run, as_said = {"bbo-as-run", "pbo-as-run", "batch-as-run"}, {"bbo", "pbo", "batch"}
     learned = {f"{kind}-{how}" for kind in ("bbo", "pbo", "batch") for how in ("learned", "averaged")}
     people = {"pbo-lapses", "pbo-ties", "pbo-raters"}
-    clearer = {f"pbo-{kernels}-{times}" for kernels in ("learned", "averaged") for times in (3, 10)}
+    clearer = {f"pbo-{kernels}-{times}" for kernels in ("learned", "averaged", "rough") for times in (3, 10)}
     assert set(EXPERIMENTS) == as_run | as_said | learned | clearer | people | {"batch-sizes", "beta"}
     assert all(name == experiment.name for name, experiment in EXPERIMENTS.items())
 
@@ -92,7 +92,9 @@ def test_the_user_is_the_one_of_the_models_and_all_others_are_standardised():
     assert {(each.scale, each.score) for each in others} == {("standardised", "value")}
     for each in others:
         kernels = [prior for prior in ("averaged", "learned") if prior in each.name] or ["likelihood"]
+        kernels = ["averaged"] if "rough" in each.name else kernels
         assert [each.prior] == (["learned"] if each.user in map(clearer.get, PEOPLE) else kernels)
+        assert each.family == ("matern32" if "rough" in each.name else "matern52")
 
 
 def test_batches_have_three_to_nine_members():

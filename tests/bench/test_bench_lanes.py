@@ -351,7 +351,7 @@ class AsStudy(RunId):
 
 
 SAME = [
-    # rule, feedback, m, function, prior, seed, initial, iterations
+    # rule, feedback, m, function, prior and family of its kernels, seed, initial, iterations
     ("ucb_phi", "binary", 1, "forrester", "likelihood", 7, 4, 7),
     ("thompson", "binary", 1, "trid", "likelihood", 11, 4, 7),
     ("muc", "duel", 2, "forrester", "likelihood", 7, 4, 7),
@@ -361,6 +361,7 @@ SAME = [
     # learned from eight answers, and from these again after the ninth
     ("muc", "duel", 2, "forrester", "learned", 7, 8, 10),
     ("muc", "duel", 2, "forrester", "averaged", 7, 8, 10),
+    ("muc", "duel", 2, "forrester", "learned matern32", 7, 8, 10),
 ]
 
 
@@ -385,7 +386,7 @@ def studying(of: Experiment, run_id: RunId, feedback: str) -> aw.Study:
         arm.rule,
         seed=run_id.replicate,
         size=arm.m,
-        kernel={"learned": "matern52", "averaged": "averaged"}.get(of.prior)
+        kernel={"learned": of.family, "averaged": "averaged"}.get(of.prior)
         or kernel_of(run_id.function, of),
         initial=of.initial,
         lapses=0.0,  # as simulated users do
@@ -405,7 +406,9 @@ def test_a_study_and_a_lane_with_the_same_seed_ask_the_same_questions(  # noqa: 
     rule, feedback, m, function, prior, seed, initial, iterations
 ):
     """We benchmark what users run: a study records the initial answers, then asks the queries of the lane."""
-    of = experiment((rule, m), functions=(function,), prior=prior, iterations=iterations, initial=initial)
+    prior, _, family = prior.partition(" ")
+    lengths = {"iterations": iterations, "initial": initial}
+    of = experiment((rule, m), functions=(function,), prior=prior, family=family or "matern52", **lengths)
     run_id = AsStudy(of.name, function, rule, seed)
     runs, study = run(of, [run_id]), studying(of, run_id, feedback)
     names = list(study.space.parameters)

@@ -195,19 +195,11 @@ for _times, _word in ((3, "three"), (10, "ten")):
             *_design,
             user=User(noise=1 / _times),
         ).registered()
-for _suffix, _noise, _same in (
-    ("", 1.0, "pbo-averaged"),
-    ("-3", 1 / 3, "pbo-averaged-3"),
-    ("-10", 1 / 10, "pbo-averaged-10"),
-):
-    Experiment(
-        f"pbo-rough{_suffix}",
-        "Duels, with rougher kernels averaged on the way",
-        f"The same as {_same}, but the kernels are Matern 3/2, not 5/2.",
-        _DUELS,
-        *(20, 80, 5),
-        *_AVERAGED,
-        user=User(noise=_noise),
+    replace(
+        EXPERIMENTS[f"pbo-averaged-{_times}"],
+        name=f"pbo-rough-{_times}",
+        title=f"Duels about {_word} times clearer differences, with rougher kernels averaged on the way",
+        about=f"The same as pbo-averaged-{_times}, but the kernels are Matern 3/2, not 5/2.",
         family="matern32",
     ).registered()
 _LIKE_PEOPLE = (
