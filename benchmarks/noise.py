@@ -151,7 +151,10 @@ def rougher() -> list[str]:
         names, held = kept["functions"].tolist(), {key: kept[key] for key in kept.files}
     odd = np.isin(names, sorted(PAPER)[::2])
     cells = [key.split()[1:] for key in held if key.startswith("matern32")]
-    lines = ["| functions | rule, deviation | Matern 5/2 | Matern 3/2 | difference | above |", "|" + "---|" * 6]
+    lines = [
+        "| functions | rule, deviation | Matern 5/2 | Matern 3/2 | difference | above |",
+        "|" + "---|" * 6,
+    ]
     for title, half in (("odd", odd), ("even", ~odd), ("both", odd | ~odd)):
         each = {family: _cells(held, family, half) for family in ("matern52", "matern32")}
         lines.append(changes(f"{title} | all below", tuple(each["matern52"]), *each.values()))

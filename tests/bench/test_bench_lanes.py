@@ -386,8 +386,7 @@ def studying(of: Experiment, run_id: RunId, feedback: str) -> aw.Study:
         arm.rule,
         seed=run_id.replicate,
         size=arm.m,
-        kernel={"learned": of.family, "averaged": "averaged"}.get(of.prior)
-        or kernel_of(run_id.function, of),
+        kernel={"learned": of.family, "averaged": "averaged"}.get(of.prior) or kernel_of(run_id.function, of),
         initial=of.initial,
         lapses=0.0,  # as simulated users do
     )
