@@ -17,6 +17,7 @@ from askwise.model.fitting import one_per_lane
 from askwise.model.inference import infer
 from askwise.model.kernels import Covariance, Stationary, covariance
 from askwise.model.kernels import kernel as named_kernel
+from askwise.model.likelihood import Likelihood
 from askwise.model.sites import InferenceProblem, Start
 from askwise.numerics import cholesky
 
@@ -53,11 +54,13 @@ def average_evidence(
         if known is not None:
             start = Start(*(part.expand(len(some), -1) for part in (known.tau, known.nu)))
         with torch.no_grad():
-            each = infer(laned.select(some), drawn[some], warm=start, tolerance=tolerance).log_evidence
+            own = kernels.select(some) if isinstance(kernels, Stationary) else drawn[some]
+            each = infer(laned.select(some), own, warm=start, tolerance=tolerance).log_evidence
         return float(each.logsumexp(0)) - math.log(_DRAWS)
 
+    kernels = covariance(drawn)
     if known is not None and math.isfinite(enough):
-        bound = evidence(_most_like(covariance(drawn), known.shared_prior), _ROUGH)
+        bound = evidence(_most_like(kernels, known.shared_prior), _ROUGH)
         if bound > enough + _ROUGH:
             return bound
     return evidence(torch.arange(_DRAWS, device=data.points.device), _TOLERANCE)
@@ -81,6 +84,10 @@ def chance_evidence(data: Data) -> float:
     """Log probability of the outcomes if f were zero everywhere: for n duels without ties, n log 1/2."""
     flat = named_kernel("se", [1.0] * data.points.shape[-1], _NOTHING)
     with torch.no_grad():
+        if not data.point_noise.any():  # answers are then independent
+            laned = data.unsqueezed()
+            nothing = torch.zeros_like(laned.signs)
+            return float(Likelihood.of(laned).log_probability(nothing, nothing).sum())
         return float(infer(data, flat, tolerance=_TOLERANCE).log_evidence)
 
 
