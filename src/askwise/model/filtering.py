@@ -7,7 +7,6 @@ sites :math:`(\tau, \nu)` alone, which for a single row takes one step.  The mea
 changes an expected gain by a few percent, and takes ten times as long.
 """
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -27,6 +26,7 @@ _TOLERANCE = 1e-6
 
 def filtered(belief: Belief, answer: Data) -> Belief:
     """The posterior once this answer is known as well; see the module."""
+    answer = answer.with_margin(belief.data.margin)
     if isinstance(belief, Mixture):
         lanes = belief.weights.shape
         rows = Data(*(part.unflatten(0, lanes) for part in answer.in_lanes(lanes)._parts()))
@@ -35,12 +35,14 @@ def filtered(belief: Belief, answer: Data) -> Belief:
         return Mixture.of(parts, (belief.weights.log() + gained).softmax(0))
     data, lanes = belief.data.appended(answer), belief.data.lanes
     factor, alpha, before = belief.factor, belief.alpha, belief.data.points.shape[-2]
-    K, own = _covariance_with_last(belief.shared_prior, data, before).split([before, answer.points.shape[-2]], -2)
+    K = _covariance_with_last(belief.shared_prior, data, before)
+    K, own = K[..., :before, :], K[..., before:, :]
     explained = factor.mT @ K
     mean = answer.matvec(K.mT @ alpha[..., None])[..., 0]
     G = answer.row_covariance(own - explained.mT @ explained + torch.diag_embed(answer.point_noise))
     flat = lanes or torch.Size([1])
-    posterior = _Shifted(posterior_of_rows(G.reshape(flat.numel(), *G.shape[-2:])), mean.reshape(flat.numel(), -1))
+    alone = posterior_of_rows(G.reshape(flat.numel(), *G.shape[-2:]))
+    posterior = _Shifted(alone, mean.reshape(flat.numel(), -1))
     found = fixed_point(answer.in_lanes(flat), posterior, None, _TOLERANCE)
     tau, nu = (part.reshape(mean.shape) for part in (found.tau, found.nu))
     S = tau.sqrt()

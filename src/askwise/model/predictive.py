@@ -52,7 +52,7 @@ class Predictive:
     shares: Float[Tensor, "*lane"] | None = None
     """Of several kernels, which are the first dimension of all of the above: the probability of each."""
     observed: Float[Tensor, "*lane o d"] | None = None
-    """The first of the points, whose correlations may be known: those without the reference, if there is one."""
+    """The first of the points, whose correlations may be known: all but the reference, if there is one."""
 
     def against(self, reference: Float[Tensor, "*c 1 d"]) -> "Predictive":
         """The predictive distribution of f minus its value at ``reference``."""

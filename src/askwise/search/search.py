@@ -82,6 +82,14 @@ class Search:
         near = good + _PERTURBATION * randn(source, lanes, good.shape[-2], d, like=points)
         return cls(lanes, source, torch.cat([good, near.clamp(0, 1)], -2), domain)
 
+    def beside(self, source: Generators) -> "Search":
+        """Another search about the same belief, which draws from ``source``; what one finds both know."""
+        randn(source, self.lanes, *self.warm.shape[-2:], like=self.warm)  # as many as :meth:`around` draws
+        other = Search(self.lanes, source, self.warm, self.domain)
+        object.__setattr__(other, "cache", self.cache)
+        object.__setattr__(other, "_correlations", self._correlations)
+        return other
+
     def champion(self, belief: Belief) -> Float[Tensor, "*lane 1 d"]:
         """The point of highest posterior mean."""
         return self._cached("champion", belief, lambda: belief.predictive.mean_only().score())
@@ -104,12 +112,15 @@ class Search:
         *,
         draws: int | None = None,
         extra: Float[Tensor, "k *lane q d"] | None = None,
+        starts: int | None = None,
     ) -> Float[Tensor, "*c q d"]:
         """The ``q`` points of highest score, [*lane, q, d].
 
         With ``q = 1`` the score maps points [*lane, k, d] to [*lane, k].  With more it maps groups
         [k, *lane, q, d] to [k, *lane], and ``extra`` are groups to start from.  With ``draws`` each lane has
-        this number of scores, searched separately: [draws, *lane, k, d] to [draws, *lane, k].
+        this number of scores, searched separately: [draws, *lane, k, d] to [draws, *lane, k].  ``starts``: of
+        the ascents to one point; fewer than usual suffice for a score that hardly differs from one searched
+        before.
         A non-finite score is never chosen if there is a finite one.
         """
         # without autograd in sight, inference mode saves a tenth of a study's search
@@ -118,7 +129,7 @@ class Search:
             if q > 1:
                 found = self._best_group(score, q, extra)
             else:
-                found = self._best_point(score, () if draws is None else (draws,))
+                found = self._best_point(score, () if draws is None else (draws,), starts)
         return found.clone()
 
     def local_maximum(
@@ -177,7 +188,7 @@ class Search:
             return points
         return self.domain.snapped(torch.where(self.domain.one_hot, others, points))
 
-    def _best_point(self, score: Scored, draws: tuple[int, ...]) -> Tensor:
+    def _best_point(self, score: Scored, draws: tuple[int, ...], starts: int | None) -> Tensor:
         d, dimensions = self.warm.shape[-1], self._dimensions
         # a draw of f has many more local maxima than posterior moments, especially in high dimension
         factor = _DRAW_FACTORS[dimensions > _LOW_DIMENSION] if draws else 1
@@ -194,7 +205,8 @@ class Search:
             ranked = getattr(score, "roughly", score)
             values = torch.cat([_in_chunks(ranked, sobol, -2), _in_chunks(ranked, warm, -2)], -1)
         values = finite_scores(values)
-        starts = _DRAW_STARTS * dimensions if draws else _STARTS * (dimensions + min(2, dimensions))
+        usual = _DRAW_STARTS * dimensions if draws else _STARTS * (dimensions + min(2, dimensions))
+        starts = usual if starts is None else starts
         start_points = _start_indices(values, neighbours, min(starts, len(fixed)))
         start = x.gather(-2, start_points[..., None].expand(*shape, -1, d))
         scale = score_scale(values)
