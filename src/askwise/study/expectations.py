@@ -4,6 +4,7 @@ Everything works in lanes: a study is one lane without the dimension, a campaign
 and gets for each what a study with the same answers would be told.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -88,8 +89,8 @@ def expectations(
     drawn = paths.draw_at(rivals_of(search, point), belief, _DRAWS, source, roughly=True)
     here, margin = drawn[..., 0], belief.data.margin
     top, filling = drawn.amax(-1), drawn[..., -_RIVALS:]
-    better = is_better(kind, filling, here[..., None], margin[..., None])
-    few = (better.double().mean(-1) < FEW).double().mean(0)
+    last = filling.topk(math.ceil(FEW * _RIVALS), -1).values[..., -1]  # if it is not better, few are
+    few = (~is_better(kind, last, here, margin)).double().mean(0)
     gain = _expected_gain(belief, search, point, query, chances, answered)
     return Expectations(gain, (top - here).mean(0), rate(kind, top, here, margin).mean(0), few)
 
