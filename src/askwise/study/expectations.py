@@ -24,7 +24,6 @@ CROWD = 256  # settings spread over the space that the recommended one is compar
 _RIVALS, _DRAWS = 1024, 256  # settings among which draws of f have their best, and number of draws
 FEW = 0.01
 """Share of settings below which they are few."""
-_STARTS = 2  # of a search for the champion after another answer
 _SAME = 0.02  # settings this close to the recommended one, in shares of the range, count as the same
 
 
@@ -146,6 +145,6 @@ def _expected_gain(
     expected = torch.zeros_like(now)
     for likely, answer in chances:
         later = filtered(belief, answered(query, answer))
-        found = search.argmax(later.predictive.after(belief.predictive).mean_only().score(), starts=_STARTS)
+        found = search.champion_after(later, belief)
         expected = expected + likely * later.mean(torch.cat([found, point], -2)).amax(-1)
     return (expected - now).clamp_min(0)

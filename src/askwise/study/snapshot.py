@@ -198,7 +198,7 @@ class Snapshot:
 
         return self.model.recent.get((answers, who, situation.context, as_text(options)), found)
 
-    def _next_options(self, situation: Situation) -> list[dict[str, Any]]:
+    def _next_options(self, situation: Situation) -> Sequence[Setting]:
         """The settings of the question whose answer comes next: one that is open, or that would be asked."""
         for entry in self.state.having("open"):
             asked = not self.plan.people.differ or entry.participant == situation.participant
