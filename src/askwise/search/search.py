@@ -154,7 +154,7 @@ class Search:
     def space_filling(self, count: int) -> Float[Tensor, "*lane k d"]:
         """Sobol points, snapped to settings."""
         if self.domain is None:
-            points, _ = _sobol(count, self.warm.shape[-1], self.warm.device)
+            points = _sobol_points(count, self.warm.shape[-1], self.warm.device)
         else:
             points = _sobol_settings(count, self.domain)
         return points.expand(*self.lanes, -1, -1)
@@ -365,8 +365,14 @@ def _lowest(found: Float[Tensor, "*c s q d"], value: Float[Tensor, "*c s"]) -> F
 @torch.inference_mode(False)  # others may need gradients
 def _sobol(count: int, d: int, device: torch.device) -> tuple[Float[Tensor, "s d"], Int[Tensor, "s k"]]:
     """Scrambled Sobol points with a fixed seed, and their nearest neighbours."""
-    points = sobol(d, count)
-    return points.to(device), _nearest_neighbours(points, 2 * d + 4).to(device)
+    points = _sobol_points(count, d, device)
+    return points, _nearest_neighbours(points.cpu(), 2 * d + 4).to(device)
+
+
+@functools.lru_cache(maxsize=32)
+@torch.inference_mode(False)
+def _sobol_points(count: int, d: int, device: torch.device) -> Float[Tensor, "s d"]:
+    return sobol(d, count).to(device)
 
 
 @functools.lru_cache(maxsize=32)
