@@ -3,8 +3,9 @@ r"""Posterior given one more answer, with the sites of earlier answers as they a
 The answer's rows have a Gaussian prior under the present posterior, mean m and covariance G.  EP finds their
 sites :math:`(\tau, \nu)` alone, which for a single row takes one step.  The mean of f then rises by
 :math:`\mathrm{cov}(f, g)\, b` with :math:`b = \nu' - S B^{-1} S G \nu'`, :math:`\nu' = \nu - \tau m`,
-:math:`B = I + S G S` and :math:`S^2 = \operatorname{diag}(\tau)`.  Earlier sites would follow a little: that
-changes an expected gain by a few percent, and takes ten times as long.
+:math:`B = I + S G S` and :math:`S^2 = \operatorname{diag}(\tau)`.
+Earlier sites would follow a little.  That changes the rise by up to a fifth, an expected gain by 0.0003 on
+average where it is 0.09 (42 studies), and takes five times as long.
 """
 
 from typing import NamedTuple
