@@ -71,6 +71,12 @@ def ask(
     return _in_chunks(belief, rule, m, source, domain, identify=False)[0]
 
 
+def ask_by(search: Search, belief: Belief, rule: Rule, m: int) -> Float[Tensor, "*lane m d"]:
+    """The same by a search that may know the champion."""
+    with torch.no_grad():
+        return _choose(belief, rule, m, search, identify=False)[0]
+
+
 def _in_chunks(
     belief: Belief, rule: Rule, m: int, source: Generators, domain: Domain | None, identify: bool
 ) -> tuple[Float[Tensor, "*lane m d"], Float[Tensor, "*lane 1 d"] | None]:

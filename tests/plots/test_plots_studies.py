@@ -27,6 +27,7 @@ from askwise.rules import RULES, parse
 from askwise.search.search import Search
 from askwise.study import expectations, recommendation
 from askwise.study.questions import Situation
+from askwise.study.searching import search_about
 from askwise.study.state import State
 from askwise.study.study import Study
 from tensors import f64
@@ -535,7 +536,8 @@ def test_progress_is_what_was_recommended_at_the_time():
     answers = Situation.of(State({entry.id: entry for entry in study.history()})).answers
     assert axes[0].lines[0].get_xdata().tolist() == [4, 6]
     belief = model.belief(answers[:5])
-    best = study.space.unit(recommendation.best(belief, study.plan, domain).params)[None]
+    search = search_about(belief, study.plan, domain)
+    best = study.space.unit(recommendation.best(belief, study.plan, search).params)[None]
     asked = model.points([option for entry in study.history() for option in entry.options]).unique(dim=0)
     source = expectations.source(study.seed, "best of them")
     chances = expectations.probability_of_best(belief, torch.cat([best, asked]), source)
@@ -543,7 +545,7 @@ def test_progress_is_what_was_recommended_at_the_time():
     assert axes[0].lines[0].get_ydata()[0] == pytest.approx(chances[near].sum().item())
     question = model.points(study.history()[5].members)
     rows = functools.partial(model.answered, answers[:5], who=None)
-    look = recommendation.outlook(belief, study.plan, study.plan.kernel, domain, question, rows)
+    look = recommendation.outlook(belief, study.plan, search, question, rows)
     short, gain = axes[1].lines
     assert short.get_ydata()[0] == pytest.approx(look.regret)
     assert gain.get_ydata()[0] == pytest.approx(look.gain)
@@ -723,7 +725,8 @@ def test_people_are_drawn_beside_each_other_with_what_is_best_for_all():
 def test_intervals_hold_the_settings_that_may_be_best():
     study = of_people()
     belief = study.belief("ben")
-    drawn = recommendation.likely_bests(belief, study.plan, study.space.domain())
+    search = search_about(belief, study.plan, study.space.domain())
+    drawn = recommendation.likely_bests(belief, study.plan, search)
     assert drawn.shape == (256, study.space.d)
     values = f64([study.space.natural(point)["gain"] for point in drawn])
     low, high = values.quantile(f64([0.025, 0.975])).tolist()

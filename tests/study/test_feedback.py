@@ -11,6 +11,7 @@ from askwise.numerics import ndtr
 from askwise.study import FEEDBACKS, Model, Outlook, Plan, Preference, outlook
 from askwise.study.answers import Ranking, Tie, Worst, YesNo
 from askwise.study.recommendation import hint
+from askwise.study.searching import search_about
 from tensors import f64
 
 KERNEL = aw.kernel("se", 0.3, 4.0)
@@ -139,7 +140,7 @@ def test_a_tie_counts_half_for_the_true_best():
     plan, known = Plan.checked(aw.Space(u=aw.Real(0, 1)), kernel=KERNEL), belief()
     wide = replace(known, data=known.data.with_margin(3.0))
     rows = functools.partial(Model(plan).answered, (), who=None)
-    sure, tied = (outlook(one, plan, KERNEL, None, QUERY, rows) for one in (known, wide))
+    sure, tied = (outlook(one, plan, search_about(one, plan, None), QUERY, rows) for one in (known, wide))
     assert 0.5 < tied.rate < sure.rate - 0.01
     assert tied.regret == sure.regret
 

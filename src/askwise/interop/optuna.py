@@ -175,7 +175,8 @@ class _Sampler(BaseSampler):
             raise Refused("study", "have answers about parameters that vary", "none", "Ask some first.")
         with _ONE_AT_A_TIME:
             model = _model(chart.space, self._settings)
-            advised = best(model.belief(answers), model.plan, chart.space.domain())
+            belief, search = model.searched(answers, None, None)
+            advised = best(belief, model.plan, search)
         return replace(advised, params=chart.params(advised.params))
 
     def _check(self, study: Study) -> None:

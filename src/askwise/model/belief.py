@@ -218,14 +218,16 @@ class Belief:
         self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"]
     ) -> tuple[Float[Tensor, "*e q"], Float[Tensor, "*e q"]]:
         """Mean and variance of ``f(x) - f(other)``, point by point."""
-        x, other = torch.broadcast_tensors(x, other)
+        shaped = torch.broadcast_tensors(x, other)
+        if self._extra(shaped[0]):
+            x, other = shaped  # else one point is compared with many at the cost of one
         folded, against = self._folded(x), self._folded(other)
         cross, other_cross = (self.prior.cross(part, self.predictive.points) for part in (folded, against))
         projected = (cross - other_cross) @ self.predictive.weights
         both = self.prior.diagonal(folded) + self.prior.diagonal(against)
         prior_var = both - 2 * self.prior.paired(folded, against)
         var = (prior_var - projected[..., 1:].square().sum(-1)).clamp_min(0)
-        return self._unfolded(projected[..., 0], x), self._unfolded(var, x)
+        return self._unfolded(projected[..., 0], shaped[0]), self._unfolded(var, shaped[0])
 
     def success_probability(
         self, x: Float[Tensor, "*b q d"], other: Float[Tensor, "*c q d"] | None = None

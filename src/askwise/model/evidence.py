@@ -1,12 +1,13 @@
 """How well a model explains answers: its evidence, that of chance, and answers foreseen from the others."""
 
+import functools
 import math
 from collections.abc import Sequence
 
 import torch
 from gpytorch.kernels import Kernel
 from gpytorch.priors import LogNormalPrior
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from askwise.model.belief import Belief
@@ -14,41 +15,79 @@ from askwise.model.data import Data
 from askwise.model.ep import ep
 from askwise.model.fitting import one_per_lane
 from askwise.model.inference import infer
+from askwise.model.kernels import Covariance, Stationary, covariance
 from askwise.model.kernels import kernel as named_kernel
-from askwise.model.sites import InferenceProblem
+from askwise.model.likelihood import Likelihood
+from askwise.model.sites import InferenceProblem, Start
+from askwise.numerics import cholesky
 
 _DRAWS = 32  # kernels over which evidence is averaged
 _NOTHING = 1e-9  # prior variance of a utility that does not depend on the setting
 _TOLERANCE = 1e-4  # evidence is stationary in the sites, so its error is of the order of the square
+_ROUGH = 0.03  # the same, of a bound
 
 
-def average_evidence(data: Data, kernel: Kernel) -> float:
+def average_evidence(
+    data: Data, kernel: Kernel, known: Belief | None = None, enough: float = math.inf
+) -> float:
     r"""Log evidence of data without lanes, averaged over the kernel's log-normal priors.
 
     .. math:: \log \int p(\text{answers} \mid \theta)\, p(\theta)\, d\theta
 
     by a Sobol sequence of 32 kernels, the same for all data.  Unlike the evidence of a fitted kernel it has
-    not seen the answers.
+    not seen the answers.  ``known``: a belief about these data, to start from.  Where the kernel that is most
+    like its own makes the average ``enough`` alone, this lower bound is returned: 3 ms in place of 100 with
+    100 duels.
     """
     laned = data.unsqueezed().select(data.first.new_zeros(_DRAWS))
     drawn = one_per_lane(kernel, laned).requires_grad_(False)
     priors = list(drawn.named_priors())
     sizes = [value(module)[0].numel() for _, module, _, value, _ in priors]
-    sobol = torch.quasirandom.SobolEngine(sum(sizes), scramble=True, seed=1)
-    uniform = sobol.draw(_DRAWS, dtype=torch.float64).clamp(1e-9, 1 - 1e-9)
+    uniform = _uniform(sum(sizes)).to(data.points.device)
     normals = torch.special.ndtri(uniform).split(sizes, -1)
     for (_, module, prior, value, put), normal in zip(priors, normals, strict=True):
         assert isinstance(prior, LogNormalPrior)
         put(module, (prior.loc + prior.scale * normal.reshape(value(module).shape)).exp())
-    with torch.no_grad():
-        evidence = infer(laned, drawn, tolerance=_TOLERANCE).log_evidence
-    return float(evidence.logsumexp(0)) - math.log(_DRAWS)
+
+    def evidence(some: Int[Tensor, " k"], tolerance: float) -> float:
+        start = None
+        if known is not None:
+            start = Start(*(part.expand(len(some), -1) for part in (known.tau, known.nu)))
+        with torch.no_grad():
+            own = kernels.select(some) if isinstance(kernels, Stationary) else drawn[some]
+            each = infer(laned.select(some), own, warm=start, tolerance=tolerance).log_evidence
+        return float(each.logsumexp(0)) - math.log(_DRAWS)
+
+    kernels = covariance(drawn)
+    if known is not None and math.isfinite(enough):
+        bound = evidence(_most_like(kernels, known.shared_prior), _ROUGH)
+        if bound > enough + _ROUGH:
+            return bound
+    return evidence(torch.arange(_DRAWS, device=data.points.device), _TOLERANCE)
+
+
+@functools.cache
+def _uniform(count: int) -> Float[Tensor, "draws count"]:
+    sobol = torch.quasirandom.SobolEngine(count, scramble=True, seed=1)
+    return sobol.draw(_DRAWS, dtype=torch.float64).clamp(1e-9, 1 - 1e-9)
+
+
+def _most_like(drawn: Covariance, prior: Covariance) -> Int[Tensor, " 1"]:
+    """The lane of the kernel whose parameters are closest to those of another."""
+    if not (isinstance(drawn, Stationary) and isinstance(prior, Stationary)):
+        return torch.zeros(1, dtype=torch.long)
+    apart = (drawn.lengthscale / prior.lengthscale).log().square().sum(-1)
+    return (apart + (drawn.outputscale / prior.outputscale).log().square()).argmin()[None]
 
 
 def chance_evidence(data: Data) -> float:
     """Log probability of the outcomes if f were zero everywhere: for n duels without ties, n log 1/2."""
     flat = named_kernel("se", [1.0] * data.points.shape[-1], _NOTHING)
     with torch.no_grad():
+        if not data.point_noise.any():  # answers are then independent
+            laned = data.unsqueezed()
+            nothing = torch.zeros_like(laned.signs)
+            return float(Likelihood.of(laned).log_probability(nothing, nothing).sum())
         return float(infer(data, flat, tolerance=_TOLERANCE).log_evidence)
 
 
@@ -65,7 +104,8 @@ def held_out(belief: Belief, counts: Sequence[int]) -> tuple[Float[Tensor, " n"]
 
     The sites of the answer's rows are taken out of the posterior, with mean :math:`\mu` and covariance
     :math:`\Sigma` of these rows: the cavity (GPML, eq. 3.56, for a block) has the covariance
-    :math:`(I - \Sigma T)^{-1} \Sigma` and the mean :math:`(I - \Sigma T)^{-1} (\mu - \Sigma \nu)`.
+    :math:`(I - \Sigma T)^{-1} \Sigma` and the mean :math:`(I - \Sigma T)^{-1} (\mu - \Sigma \nu)`, with
+    :math:`(I - \Sigma T)^{-1} = I + \Sigma S (I - S \Sigma S)^{-1} S` for :math:`T = S^2`.
     The other sites stay as they are, which differs little from inferring them anew.
     """
     data, weights = belief.data, torch.cat([belief.alpha[:, None], belief.factor], -1)
@@ -73,11 +113,15 @@ def held_out(belief: Belief, counts: Sequence[int]) -> tuple[Float[Tensor, " n"]
     projected = data.matvec(K @ weights)
     mean, cov = projected[:, 0], data.row_covariance(K) - projected[:, 1:] @ projected[:, 1:].mT
     left_mean, left_var = torch.empty_like(mean), torch.empty_like(mean)
-    for rows in torch.arange(data.n, device=mean.device).split(list(counts)):
-        block, tau = cov[rows][:, rows], belief.tau[rows]
-        both = torch.cat([(mean[rows] - block @ belief.nu[rows])[:, None], block], -1)
-        solved = torch.linalg.solve(
-            torch.eye(len(rows), dtype=block.dtype, device=block.device) - block * tau, both
-        )
-        left_mean[rows], left_var[rows] = solved[:, 0], solved[:, 1:].diagonal()
+    answers = torch.arange(data.n, device=mean.device).split(list(counts))
+    for count in set(counts):
+        rows = torch.stack([each for each in answers if len(each) == count])
+        block, root = cov[rows[:, :, None], rows[:, None, :]], belief.tau[rows].sqrt()
+        shift = mean[rows] - (block @ belief.nu[rows][..., None])[..., 0]
+        left = torch.eye(count, dtype=block.dtype, device=block.device)
+        left = left - root[:, :, None] * block * root[:, None, :]
+        scaled = root[:, :, None] * torch.cat([shift[..., None], block], -1)
+        half = torch.linalg.solve_triangular(cholesky(left)[0], scaled, upper=False)
+        left_mean[rows] = shift + (half[..., 1:].mT @ half[..., :1])[..., 0]
+        left_var[rows] = block.diagonal(dim1=-2, dim2=-1) + half[..., 1:].square().sum(-2)
     return left_mean, left_var

@@ -26,7 +26,7 @@ _COARSE = 1e-2  # tolerance with few landmarks
 
 def infer(
     data: Data,
-    kernel: Kernel | Kernels,
+    kernel: Kernel | Stationary | Kernels,
     method: Method = "ep",
     *,
     warm: Sites | None = None,

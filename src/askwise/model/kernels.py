@@ -6,6 +6,7 @@ square loses digits between close points.  Any other GPyTorch kernel is evaluate
 """
 
 import copy
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -241,24 +242,26 @@ class Stationary:
         return draws / length[..., None, :]
 
     def bandwidth(self, mass: float) -> float:
-        """Frequency times lengthscale beyond which a fraction ``mass`` of the 1-D spectrum lies."""
-        _check_fraction("mass", mass)
-        from scipy.special import ndtri, stdtrit  # scipy is slow to import, and only draws of f need it
+        """Frequency times lengthscale beyond which a fraction ``mass`` of the 1-D spectrum lies.
 
+        That is normal, or Student's t with three or five degrees of freedom.
+        """
+        _check_fraction("mass", mass)
         if self.name == "se":
-            return float(-ndtri(mass / 2))
-        return float(-stdtrit(2 * SMOOTHNESS[self.name], mass / 2))
+            return -float(torch.special.ndtri(torch.tensor(mass / 2, dtype=torch.float64)))
+        degrees = 2 * SMOOTHNESS[self.name]
+
+        def excess(angle: float) -> float:
+            sine = math.sin(angle)
+            part = 1 if degrees == 3 else 1 + 2 / 3 * sine**2
+            return (angle - sine * math.cos(angle) * part) / math.pi - mass / 2
+
+        return math.sqrt(degrees) / math.tan(_zero(excess, 0.0, math.pi / 2))
 
     def reach(self, correlation: float) -> float:
         """Distance in lengthscales at which the correlation falls to this value."""
         _check_fraction("correlation", correlation)
-
-        def excess(r: float) -> float:
-            return float(correlation_at(self.name, torch.tensor(r, dtype=torch.float64))) - correlation
-
-        from scipy.optimize import brentq
-
-        return float(brentq(excess, 0.0, 100.0))
+        return _reach(self.name, correlation)
 
 
 Covariance = Stationary | _GPyTorchCovariance
@@ -326,6 +329,21 @@ def distances_by_kernel(
 def grad_in_first(x: Tensor, y: Tensor, pull: Float[Tensor, "*c q p"]) -> Float[Tensor, "*c q d"]:
     """Sum over y of ``pull * (x - y)``: gradients of correlations in x, if ``pull`` has the steepness."""
     return pull.sum(-1, keepdim=True) * x - pull @ y
+
+
+@functools.lru_cache(maxsize=256)
+def _reach(name: str, correlation: float) -> float:
+    def excess(r: float) -> float:
+        return correlation - float(correlation_at(name, torch.tensor(r, dtype=torch.float64)))
+
+    return _zero(excess, 0.0, 100.0)
+
+
+def _zero(rising: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function becomes positive, by bisection: scipy takes a quarter of a second to import."""
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (low, middle) if rising(middle) > 0 else (middle, high)
+    return middle
 
 
 def _check_fraction(what: str, value: float) -> None:

@@ -178,8 +178,10 @@ class Mixture(Belief):
 
     def _for_each(self, *points: Tensor) -> list[Tensor]:
         """Points that broadcast with the kernels as well, in groups or not."""
-        lanes, shaped = len(self.data.lanes), torch.broadcast_tensors(*points)
-        return [x.unsqueeze(-3 - lanes) if x.ndim - 2 > lanes else x for x in shaped]
+        lanes = len(self.data.lanes)
+        if all(x.ndim - 2 <= lanes for x in points):
+            return list(points)
+        return [x.unsqueeze(-3 - lanes) for x in torch.broadcast_tensors(*points)]
 
     def _first(self, values: Float[Tensor, "*c q"]) -> Float[Tensor, "k *e q"]:
         """Values with the kernels as their first dimension."""

@@ -52,7 +52,7 @@ class Predictive:
     shares: Float[Tensor, "*lane"] | None = None
     """Of several kernels, which are the first dimension of all of the above: the probability of each."""
     observed: Float[Tensor, "*lane o d"] | None = None
-    """The points without the reference, if there is one."""
+    """The first of the points, whose correlations may be known: all but the reference, if there is one."""
 
     def against(self, reference: Float[Tensor, "*c 1 d"]) -> "Predictive":
         """The predictive distribution of f minus its value at ``reference``."""
@@ -66,6 +66,12 @@ class Predictive:
         offset[..., -1] = 0.0  # the covariance with the reference is not shifted
         kept = self.points if self.observed is None else self.observed
         return Predictive(self.prior, points, weights, reference, offset, self.slopes, self.shares, kept)
+
+    def after(self, before: "Predictive") -> "Predictive":
+        """The same, where the points of one from before come first: their correlations may be known."""
+        first = self.points[..., : before.points.shape[-2], :]
+        same = self.prior is before.prior and torch.equal(first, before.points)
+        return replace(self, observed=before.points) if same else self
 
     def mean_only(self) -> "Predictive":
         """The same mean with the prior variance."""
@@ -131,7 +137,7 @@ class Predictive:
         mean = weights[..., :1]
         return Scaled(
             prior.name,
-            self.points.shape[-2] - (self.reference is not None),
+            (self.points if self.observed is None else self.observed).shape[-2],
             per_length,
             points,
             torch.cat([points, torch.ones_like(points[..., :1])], -1),
@@ -182,12 +188,16 @@ class Score:
 
     def correlation(self, x: Float[Tensor, "*lane q d"]) -> Float[Tensor, "*c q p"]:
         """Prior correlation with the data's points, which scores of one belief share."""
+        return self._correlation(x, slice(0, self.predictive.scaled.observed))
+
+    def _correlation(self, x: Float[Tensor, "*lane q d"], some: slice) -> Float[Tensor, "*c q p"]:
+        """Prior correlation with some of the points."""
         predictive, scaled = self.predictive, self.predictive.scaled
         if predictive.shares is None:
-            r = distance(x * scaled.per_length, scaled.points[..., : scaled.observed, :])
+            r = distance(x * scaled.per_length, scaled.points[..., some, :])
         else:
             lengths = scaled.per_length[..., 0, :].reciprocal()
-            r = distances_by_kernel(x, predictive.points[0, ..., : scaled.observed, :], lengths)
+            r = distances_by_kernel(x, predictive.points[0, ..., some, :], lengths)
         return decayed(scaled.name, r)
 
     def from_correlation(
@@ -197,6 +207,9 @@ class Score:
         predictive, scaled = self.predictive, self.predictive.scaled
         weights = scaled.mean if self.formula is None else scaled.weights
         projected = correlation @ weights[..., : scaled.observed, :]
+        others = slice(scaled.observed, predictive.points.shape[-2] - (predictive.reference is not None))
+        if others.start < others.stop:
+            projected += self._correlation(x, others) @ weights[..., others, :]
         if self.formula is None:
             return self._mean(projected)
         if predictive.reference is not None:

@@ -18,7 +18,7 @@ from askwise.plots.scales import Scale, escaped
 from askwise.plots.scene import subject
 from askwise.plots.style import BLUE, GREY, INK, RED, SKY, STYLE, legend_below, title
 from askwise.space import Setting
-from askwise.study import Answered, Estimate, Model, Rater, Raters, Study, best, likely_bests
+from askwise.study import Answered, Estimate, Model, Rater, Raters, Study, best, likely_bests, search_about
 
 _COLUMNS = 5
 _NAME = 22  # characters of a name
@@ -97,8 +97,9 @@ def _rows(study: Study, context: Setting | None) -> tuple[list[_Row], Raters | N
     answers = tuple(entry.answered for entry in study.history() if entry.status == "answered")
 
     def row(name: str, belief: Belief, rater: Rater | None, together: bool = False) -> _Row:
-        likely = [study.space.natural(point) for point in likely_bests(belief, plan, domain)]
-        return _Row(name, best(belief, plan, domain).params, likely, rater, together)
+        search = search_about(belief, plan, domain)
+        likely = [study.space.natural(point) for point in likely_bests(belief, plan, search)]
+        return _Row(name, best(belief, plan, search).params, likely, rater, together)
 
     if separate:
         people = _by_person(answers).items()

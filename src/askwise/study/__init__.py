@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from askwise.study.recommendation import confidence as confidence
     from askwise.study.recommendation import likely_bests as likely_bests
     from askwise.study.recommendation import outlook as outlook
+    from askwise.study.searching import search_about as search_about
     from askwise.study.simulation import Checkpoint as Checkpoint
     from askwise.study.simulation import Simulation as Simulation
     from askwise.study.simulation import conclusion as conclusion
@@ -98,6 +99,7 @@ _HOMES = {
         "likely_bests",
         "outlook",
     ),
+    "searching": ("search_about",),
     "simulation": ("Checkpoint", "Simulation", "conclusion", "simulated"),
     "state": ("Answered", "Entry", "State"),
     "question": ("Question", "Status"),

@@ -200,4 +200,4 @@ class Asking:
 def _next_question(model: Model, situation: Situation) -> Chosen:
     from askwise.study.questions import next_question
 
-    return next_question(model, situation)
+    return model.recent.get(("next", situation), lambda: next_question(model, situation))

@@ -34,6 +34,7 @@ COINS_LIMIT = 8.0  # how many times better than the model coin flips must explai
 REPEATS_LIMIT = 20.0  # likelihood ratio from which repeated answers are flagged
 _AGREE = 0.9  # share of repeated questions, chosen for their clear answers, that honest people answer alike
 _LONGEST = 40  # characters of a participant's name
+_MANY_TIMES = 1000  # how many times better something is need not be said any more exactly
 _FAST, _TOO_MANY, _TIMED = 0.3, 0.2, 20  # seconds, share of answers below them, and answers needed
 
 
@@ -142,8 +143,10 @@ def foresight(plan: Plan, answered: Sequence[Entry], belief: Belief) -> Check:
     """
     data = belief.data
     learned = isinstance(plan.kernel, str)
-    explained = average_evidence(data, plan.expected_kernel()) if learned else float(belief.log_evidence)
-    coins = chance_evidence(data) - explained
+    chance, explained = chance_evidence(data), float(belief.log_evidence)
+    if learned:  # no more need be known than that it is many times better than coins
+        explained = average_evidence(data, plan.expected_kernel(), belief, chance + math.log(_MANY_TIMES))
+    coins = chance - explained
     mean, _ = held_out(belief, [_rows(plan, entry) for entry in answered])
     foreseen, decided = int((mean * data.signs > 0).sum()), int((data.signs != 0).sum())
     than = (
@@ -267,4 +270,5 @@ def _named_settings(entry: Entry) -> tuple[Verdict, list[str]]:
 
 
 def _times(log_ratio: float) -> str:
-    return f"{math.exp(log_ratio):.0f} times" if log_ratio < math.log(1000) else "over 1000 times"
+    many = log_ratio >= math.log(_MANY_TIMES)
+    return f"over {_MANY_TIMES} times" if many else f"{math.exp(log_ratio):.0f} times"

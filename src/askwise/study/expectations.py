@@ -4,15 +4,15 @@ Everything works in lanes: a study is one lane without the dimension, a campaign
 and gets for each what a study with the same answers would be told.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief, Data, Kernels, infer, paths
+from askwise.model import Belief, Data, filtered, paths
 from askwise.numerics import Generators, generator, ndtr
 from askwise.search import Search
 from askwise.study.answers import Answer
@@ -70,10 +70,9 @@ def rivals_of(search: Search, point: Float[Tensor, "*lane 1 d"]) -> Float[Tensor
     return torch.cat([point, search.warm, search.space_filling(_RIVALS)], -2)
 
 
-def expectations(  # noqa: PLR0913
+def expectations(
     kind: Feedback,
     belief: Belief,
-    kernel: Kernel | Kernels,
     search: Search,
     query: Float[Tensor, "*lane m d"],
     chances: Chances,
@@ -86,12 +85,12 @@ def expectations(  # noqa: PLR0913
     ``chances``: the answers that may come; ``answered`` makes rows of them.
     """
     point = kind.champion(search, belief)
-    drawn = paths.draw_at(rivals_of(search, point), belief, _DRAWS, source)
+    drawn = paths.draw_at(rivals_of(search, point), belief, _DRAWS, source, roughly=True)
     here, margin = drawn[..., 0], belief.data.margin
     top, filling = drawn.amax(-1), drawn[..., -_RIVALS:]
-    better = is_better(kind, filling, here[..., None], margin[..., None])
-    few = (better.double().mean(-1) < FEW).double().mean(0)
-    gain = _expected_gain(belief, kernel, search, point, query, chances, answered)
+    last = filling.topk(math.ceil(FEW * _RIVALS), -1).values[..., -1]  # if it is not better, few are
+    few = (~is_better(kind, last, here, margin)).double().mean(0)
+    gain = _expected_gain(belief, search, point, query, chances, answered)
     return Expectations(gain, (top - here).mean(0), rate(kind, top, here, margin).mean(0), few)
 
 
@@ -127,7 +126,7 @@ def probability_of_best(
     belief: Belief, points: Float[Tensor, "*lane k d"], source: Generators
 ) -> Float[Tensor, "*lane k"]:
     """Probability of each setting to be the best of these, by draws of f."""
-    drawn = paths.draw_at(points, belief, 4 * _DRAWS, source)
+    drawn = paths.draw_at(points, belief, 4 * _DRAWS, source, roughly=True)
     first = drawn.argmax(-1).movedim(0, -1)
     counts = points.new_zeros(*first.shape[:-1], points.shape[-2], dtype=torch.float32)
     return counts.scatter_add(-1, first, torch.ones_like(first, dtype=torch.float32)) / len(drawn)
@@ -135,7 +134,6 @@ def probability_of_best(
 
 def _expected_gain(
     belief: Belief,
-    kernel: Kernel | Kernels,
     search: Search,
     point: Tensor,
     query: Tensor,
@@ -146,8 +144,7 @@ def _expected_gain(
     now = belief.mean(point)[..., 0]
     expected = torch.zeros_like(now)
     for likely, answer in chances:
-        data = belief.data + answered(query, answer)
-        later = infer(data.with_margin(belief.data.margin), kernel, warm=belief).like(belief)
-        found = search.champion(later)
+        later = filtered(belief, answered(query, answer))
+        found = search.champion_after(later, belief)
         expected = expected + likely * later.mean(torch.cat([found, point], -2)).amax(-1)
     return (expected - now).clamp_min(0)

@@ -33,14 +33,16 @@ from askwise.model import (
     with_rater_column,
 )
 from askwise.numerics import generator, one_thread
+from askwise.search import Search
 from askwise.space import Setting
 from askwise.study.answers import Answer
 from askwise.study.people import People
 from askwise.study.plan import Plan, no_answers
 from askwise.study.raters import Estimate, Raters, raters
 from askwise.study.recent import Recent
+from askwise.study.searching import search_about
 from askwise.study.shelf import Kept, Shelf
-from askwise.study.state import Answered
+from askwise.study.state import Answered, as_text
 
 
 class Model:
@@ -58,6 +60,7 @@ class Model:
         self._inferred = functools.lru_cache(maxsize=4)(self._infer)
         self.recent = Recent()
         """What was told of the belief."""
+        self._searches = Recent(4)  # each may keep some MB
         self._shown = functools.lru_cache(maxsize=4096)(lambda answered: self.points(answered.options))
 
     def prepared(self, answers: tuple[Answered, ...]) -> tuple[Data, Kernel | Kernels]:
@@ -75,6 +78,17 @@ class Model:
         observer, rater = self.observer(answers), self.rater(answers, participant)
         assert observer is not None
         return belief.of_rater(rater, observer.noise[min(rater, len(observer.noise) - 1)])
+
+    def searched(
+        self, answers: tuple[Answered, ...], participant: str | None, context: Setting | None
+    ) -> tuple[Belief, Search]:
+        """The posterior, and the search by which a setting is recommended and the next question is chosen."""
+
+        def begun() -> tuple[Belief, Search]:
+            belief = self.belief(answers, participant)
+            return belief, search_about(belief, self.plan, self.plan.space.domain(context))
+
+        return self._searches.get((answers, participant, as_text(context)), begun)
 
     def observer(self, answers: tuple[Answered, ...]) -> Observer | None:
         """What is known of how people answer, if anything is assumed."""

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.loop import ask, next_query
+from askwise.loop import ask, ask_by, next_query
 from askwise.model import (
     Data,
     Extended,
@@ -165,12 +165,10 @@ def _query(model: Model, situation: Situation) -> Float[Tensor, "m d"]:
     def source() -> torch.Generator:
         return generator("askwise study", plan.seed, situation.number, *_who(plan, situation))
 
-    if plan.people == SHARED and not pending:
-        data, prior = model.prepared(answers)
-        return next_query(data, plan.rule, prior, plan.size, source(), domain=domain).points
-    belief = model.belief(answers, None if plan.people.aim == "population" else situation.participant)
+    who = None if plan.people.aim == "population" else situation.participant
+    belief, search = model.searched(answers, who, json.loads(situation.context))
     if not pending:
-        return ask(belief, plan.rule, plan.size, source(), domain)
+        return ask_by(search.beside(source()), belief, plan.rule, plan.size)
     return away_from_pending(
         belief,
         _pending_rows(model, situation, pending),

@@ -5,14 +5,14 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
 Result = TypeVar("Result")
-_MOST = 16
 
 
 class Recent:
     """Results by key; the ones that were not asked for longest are dropped first."""
 
-    def __init__(self) -> None:
-        """Nothing is known yet."""
+    def __init__(self, most: int = 16) -> None:
+        """Nothing is known yet; ``most``: results that are kept."""
+        self._most = most
         self._kept: OrderedDict[Hashable, tuple[object, object]] = OrderedDict()
 
     def get(self, key: Hashable, compute: Callable[[], Result], same: Sequence[object] = ()) -> Result:
@@ -22,6 +22,6 @@ class Recent:
         known = self._kept.pop(full, None)
         found = (compute(), tuple(same)) if known is None else known
         self._kept[full] = found
-        while len(self._kept) > _MOST:
+        while len(self._kept) > self._most:
             self._kept.popitem(last=False)
         return found[0]  # type: ignore[return-value]

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief, Kernels
+from askwise.model import Belief
 from askwise.numerics import cholesky, one_thread
 from askwise.rules import latent_level
 from askwise.search import Search
-from askwise.space import Domain
 from askwise.study import expectations
 from askwise.study.checks import Check
 from askwise.study.expectations import Answering, source
@@ -65,9 +63,8 @@ class Outlook:
 
 
 @one_thread()
-def best(belief: Belief, plan: Plan, domain: Domain | None, reference: Tensor | None = None) -> Best:
+def best(belief: Belief, plan: Plan, search: Search, reference: Tensor | None = None) -> Best:
     """The setting most likely to be best."""
-    search = _search(belief, plan, domain)
     point = plan.kind.champion(search, belief)
     mean, var = belief.moments(point)
     rival = None if reference is None else reference[None]
@@ -80,18 +77,14 @@ def best(belief: Belief, plan: Plan, domain: Domain | None, reference: Tensor | 
 def outlook(
     belief: Belief,
     plan: Plan,
-    kernel: Kernel | Kernels,
-    domain: Domain | None,
+    search: Search,
     query: Float[Tensor, "m d"],
     answered: Answering,
 ) -> Outlook:
     """What is left to gain, by this query and in total; ``answered`` makes rows of its answers."""
-    search = _search(belief, plan, domain)
     chances = plan.kind.chances(belief, query, source(plan.seed, "answers"), plan.people.threshold)
     drawn_from = source(plan.seed, "outlook")
-    found = expectations.expectations(
-        plan.kind, belief, kernel, search, query, chances, answered, source=drawn_from
-    )
+    found = expectations.expectations(plan.kind, belief, search, query, chances, answered, source=drawn_from)
     return Outlook(float(found.gain), float(found.regret), float(found.rate), float(found.few))
 
 
@@ -129,14 +122,9 @@ def _lowered(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-def _search(belief: Belief, plan: Plan, domain: Domain | None) -> Search:
-    return Search.around(belief, source(plan.seed, "best"), domain)
-
-
 @one_thread()
-def likely_bests(belief: Belief, plan: Plan, domain: Domain | None) -> Float[Tensor, "draws d"]:
+def likely_bests(belief: Belief, plan: Plan, search: Search) -> Float[Tensor, "draws d"]:
     """Where draws of f have their best, of 1,024 space-filling settings and the recommended one."""
-    search = _search(belief, plan, domain)
     rivals = expectations.rivals_of(search, plan.kind.champion(search, belief))
     mean, cov = belief.joint(rivals)  # paths of a person take a draw of everybody else's, too
     normals = torch.randn(len(mean), _DRAWS, generator=source(plan.seed, "likely bests"), dtype=mean.dtype)

@@ -13,6 +13,7 @@ from torch import Tensor
 from askwise.errors import Refused
 from askwise.model import Belief, Data
 from askwise.rules import checked_level
+from askwise.search import Search
 from askwise.space import Setting
 from askwise.study import validation
 from askwise.study.answers import Answer, Tie
@@ -73,7 +74,8 @@ class Snapshot:
         space = self.plan.space
         given = validation.checked_context(space, context)
         rival = None if reference is None else validation.checked_reference(space, reference, given)
-        return best(self.belief(participant), self.plan, space.domain(given), rival)
+        belief, search = self._searched(participant, given)
+        return best(belief, self.plan, search, rival)
 
     def status(self, context: Setting | None, participant: str | None) -> Status:
         """How far the study has come."""
@@ -87,7 +89,7 @@ class Snapshot:
         answers, belief = situation.answers, self._belief(situation.answers, participant)
         look = None
         if belief is not None:
-            look = self.model.recent.get(situation, lambda: self._outlook(belief, situation, given))
+            look = self._outlook(belief, situation, given)
         found = self._checks(state.having("answered"), belief, participant)
         return Status(
             answers=len(answers),
@@ -181,16 +183,35 @@ class Snapshot:
         self, belief: Belief, situation: Situation, context: Setting | None
     ) -> Outlook | LevelOutlook:
         """What is left to gain."""
-        plan, answers = self.plan, situation.answers
-        if plan.level is not None:
-            return level_outlook(belief, plan, plan.space.domain(context), plan.level)
-        query = self.model.points(self.choose(self.model, situation)[0])
-        _, prior = self.model.prepared(answers)
+        plan, answers, who = self.plan, situation.answers, situation.participant
+        if (level := plan.level) is not None:
+            domain = plan.space.domain(context)
+            return self.model.recent.get(situation, lambda: level_outlook(belief, plan, domain, level))
+        options = self._next_options(situation)
 
         def answered(points: Tensor, answer: Answer) -> Data:
-            return self.model.answered(answers, points, answer, situation.participant)
+            return self.model.answered(answers, points, answer, who)
 
-        return outlook(belief, self.plan, prior, self.plan.space.domain(context), query, answered)
+        def found() -> Outlook:
+            about, search = self.model.searched(answers, who, context)
+            return outlook(about, plan, search, self.model.points(options), answered)
+
+        return self.model.recent.get((answers, who, situation.context, as_text(options)), found)
+
+    def _next_options(self, situation: Situation) -> Sequence[Setting]:
+        """The settings of the question whose answer comes next: one that is open, or that would be asked."""
+        for entry in self.state.having("open"):
+            asked = not self.plan.people.differ or entry.participant == situation.participant
+            if asked and as_text(entry.context) == situation.context:
+                return list(entry.options)
+        options, _ = self.choose(self.model, situation)
+        return options
+
+    def _searched(self, participant: str | None, context: Setting | None) -> tuple[Belief, Search]:
+        """Posterior of f, and the search by which a setting is recommended."""
+        validation.check_participant(participant)
+        who = self.whose(participant)
+        return self.model.searched(self._answers(who), who, context)
 
     def _level(self, level: float | None) -> float:
         """The level that is asked for, or that of the study."""

@@ -55,9 +55,13 @@ class HilbertFeatures(Features):
         """Features of the points ``x``."""
         factors = []
         for k in range(x.shape[-1]):  # of the few distinct sines of a dimension, each is computed once
-            sines, at = self._angles(x, k)[0].sin(), (self.index[..., k] - 1)[..., None, :]
-            factors.append(sines.gather(-1, at.expand(*sines.shape[:-1], at.shape[-1])))
-        return functools.reduce(torch.mul, factors) * self.scale[..., None, :]
+            sines, at = self._angles(x, k)[0].sin(), self.index[..., k] - 1
+            if self.lanes:
+                at = at[..., None, :]
+                factors.append(sines.gather(-1, at.expand(*sines.shape[:-1], at.shape[-1])))
+            else:  # whole rows in memory are taken in a third of the time
+                factors.append(sines.mT.contiguous().index_select(-2, at).mT)
+        return functools.reduce(torch.mul, factors).mul_(self.scale[..., None, :])
 
     def as_function(self, weights: Float[Tensor, "*e m"]) -> ValueAndGradient:
         """By contracting the grid of all weights with the sines of one dimension after another.
