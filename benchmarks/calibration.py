@@ -259,7 +259,7 @@ class Lanes:
         query, threshold = self.query(), self.plans[0].people.threshold
         chances = self.kind.chances(belief, query, self._sources("answers")[0], threshold)
         look = expectations.expectations(
-            *(self.kind, belief, search, query, chances, self._answered),
+            *(self.kind, belief, self.prior, search, query, chances, self._answered),
             source=self._sources("outlook"),
         )
         asked, reference = torch.stack(self.questions, 1).flatten(1, 2), self.references

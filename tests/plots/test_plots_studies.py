@@ -545,7 +545,7 @@ def test_progress_is_what_was_recommended_at_the_time():
     assert axes[0].lines[0].get_ydata()[0] == pytest.approx(chances[near].sum().item())
     question = model.points(study.history()[5].members)
     rows = functools.partial(model.answered, answers[:5], who=None)
-    look = recommendation.outlook(belief, study.plan, search, question, rows)
+    look = recommendation.outlook(belief, study.plan, study.plan.kernel, search, question, rows)
     short, gain = axes[1].lines
     assert short.get_ydata()[0] == pytest.approx(look.regret)
     assert gain.get_ydata()[0] == pytest.approx(look.gain)

@@ -36,7 +36,9 @@ def looked(kind, belief: aw.Belief, source) -> expectations.Expectations:
     search = Search.around(belief, source(1))
     chances = kind.chances(belief, query, seeded())
     with torch.no_grad():
-        return expectations.expectations(kind, belief, search, query, chances, answered, source=source(2))
+        return expectations.expectations(
+            kind, belief, KERNEL, search, query, chances, answered, source=source(2)
+        )
 
 
 @kinds

@@ -140,7 +140,9 @@ def test_a_tie_counts_half_for_the_true_best():
     plan, known = Plan.checked(aw.Space(u=aw.Real(0, 1)), kernel=KERNEL), belief()
     wide = replace(known, data=known.data.with_margin(3.0))
     rows = functools.partial(Model(plan).answered, (), who=None)
-    sure, tied = (outlook(one, plan, search_about(one, plan, None), QUERY, rows) for one in (known, wide))
+    sure, tied = (
+        outlook(one, plan, KERNEL, search_about(one, plan, None), QUERY, rows) for one in (known, wide)
+    )
     assert 0.5 < tied.rate < sure.rate - 0.01
     assert tied.regret == sure.regret
 

@@ -62,7 +62,8 @@ def test_a_study_continues_as_it_would_have(database, release, name):
     for part in ("mean", "std", "probability"):
         assert_same(getattr(best, part), expected[part])
     assert status.answers == expected["answers"]
-    assert_same(status.gain, expected["gain"])
+    if all(entry.status != "open" for entry in study.history()):  # else it is that of the open question since
+        assert_same(status.gain, expected["gain"])
     question = study.ask("the next one", context)
     assert_same(question.options, expected["next"]["options"])
     study.tell(question, **expected["told"])

@@ -20,7 +20,6 @@ from askwise.model.evidence import held_out as held_out
 from askwise.model.evidence import infer_shares as infer_shares
 from askwise.model.features import lane_groups as lane_groups
 from askwise.model.features import lanes_by as lanes_by
-from askwise.model.filtering import filtered as filtered
 from askwise.model.fitting import Fitted as Fitted
 from askwise.model.fitting import expected_kernel as expected_kernel
 from askwise.model.fitting import expected_length as expected_length

@@ -100,7 +100,7 @@ def _checkpoints(
     points = []
     for count in _counts(model, answers):
         known = answers[:count]
-        belief, search = model.searched(known, who, context)
+        (belief, search), (_, prior) = model.searched(known, who, context), model.prepared(known)
         at_best = plan.space.unit(best(belief, plan, search).params)[None]
         sure = confidence(belief, plan, at_best, rivals)
         last = answered[count - 1].id
@@ -108,7 +108,7 @@ def _checkpoints(
         now = Situation.of(state, context, plan.people, who)
         then = later[0] if later else next_question(model, now)[0]
         answered_by = functools.partial(model.answered, known, who=who)
-        look = outlook(belief, plan, search, model.points(then), answered_by)
+        look = outlook(belief, plan, prior, search, model.points(then), answered_by)
         points.append((last, sure, look))
     return points
 

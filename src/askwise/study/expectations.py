@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief, Data, filtered, paths
+from askwise.model import Belief, Data, Kernels, infer, paths
 from askwise.numerics import Generators, generator, ndtr
 from askwise.search import Search
 from askwise.study.answers import Answer
@@ -70,9 +71,10 @@ def rivals_of(search: Search, point: Float[Tensor, "*lane 1 d"]) -> Float[Tensor
     return torch.cat([point, search.warm, search.space_filling(_RIVALS)], -2)
 
 
-def expectations(
+def expectations(  # noqa: PLR0913
     kind: Feedback,
     belief: Belief,
+    kernel: Kernel | Kernels,
     search: Search,
     query: Float[Tensor, "*lane m d"],
     chances: Chances,
@@ -90,7 +92,7 @@ def expectations(
     top, filling = drawn.amax(-1), drawn[..., -_RIVALS:]
     last = filling.topk(math.ceil(FEW * _RIVALS), -1).values[..., -1]  # if it is not better, few are
     few = (~is_better(kind, last, here, margin)).double().mean(0)
-    gain = _expected_gain(belief, search, point, query, chances, answered)
+    gain = _expected_gain(belief, kernel, search, point, query, chances, answered)
     return Expectations(gain, (top - here).mean(0), rate(kind, top, here, margin).mean(0), few)
 
 
@@ -134,6 +136,7 @@ def probability_of_best(
 
 def _expected_gain(
     belief: Belief,
+    kernel: Kernel | Kernels,
     search: Search,
     point: Tensor,
     query: Tensor,
@@ -144,7 +147,8 @@ def _expected_gain(
     now = belief.mean(point)[..., 0]
     expected = torch.zeros_like(now)
     for likely, answer in chances:
-        later = filtered(belief, answered(query, answer))
+        data = (belief.data + answered(query, answer)).with_margin(belief.data.margin)
+        later = infer(data, kernel, warm=belief).like(belief)
         found = search.champion_after(later, belief)
         expected = expected + likely * later.mean(torch.cat([found, point], -2)).amax(-1)
     return (expected - now).clamp_min(0)

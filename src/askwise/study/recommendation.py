@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
-from askwise.model import Belief
+from askwise.model import Belief, Kernels
 from askwise.numerics import cholesky, one_thread
 from askwise.rules import latent_level
 from askwise.search import Search
@@ -77,6 +78,7 @@ def best(belief: Belief, plan: Plan, search: Search, reference: Tensor | None = 
 def outlook(
     belief: Belief,
     plan: Plan,
+    kernel: Kernel | Kernels,
     search: Search,
     query: Float[Tensor, "m d"],
     answered: Answering,
@@ -84,7 +86,9 @@ def outlook(
     """What is left to gain, by this query and in total; ``answered`` makes rows of its answers."""
     chances = plan.kind.chances(belief, query, source(plan.seed, "answers"), plan.people.threshold)
     drawn_from = source(plan.seed, "outlook")
-    found = expectations.expectations(plan.kind, belief, search, query, chances, answered, source=drawn_from)
+    found = expectations.expectations(
+        plan.kind, belief, kernel, search, query, chances, answered, source=drawn_from
+    )
     return Outlook(float(found.gain), float(found.regret), float(found.rate), float(found.few))
 
 

@@ -194,7 +194,8 @@ class Snapshot:
 
         def found() -> Outlook:
             about, search = self.model.searched(answers, who, context)
-            return outlook(about, plan, search, self.model.points(options), answered)
+            _, prior = self.model.prepared(answers)
+            return outlook(about, plan, prior, search, self.model.points(options), answered)
 
         return self.model.recent.get((answers, who, situation.context, as_text(options)), found)
 
