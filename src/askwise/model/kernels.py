@@ -367,11 +367,10 @@ def correlation_and_fall(
         return correlation, correlation
     decay = r.neg().exp_()
     straight = torch.addcmul(decay, decay, r)
-    return (
-        (straight, decay)
-        if name == "matern32"
-        else (torch.addcmul(straight, decay, r.square(), value=1 / 3), straight)
-    )
+    if name == "matern32":
+        return straight, decay
+    # into memory that is there already: of thousands of points it costs more than the arithmetic
+    return torch.addcmul(straight, decay.mul_(r), r, value=1 / 3, out=decay), straight
 
 
 def steepness(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
