@@ -303,7 +303,7 @@ class _RowPosterior:
             prior = Solved(torch.zeros_like(self.G), torch.ones_like(tau))
             return _vecmat(nu, self.G), self.G.diagonal(dim1=-2, dim2=-1), prior
         S = tau.sqrt()
-        lower, _ = cholesky(eye_plus((S[..., None] * self.G).mul_(S[..., None, :])))
+        lower, _ = cholesky(eye_plus((S[..., None] * S[..., None, :]).mul_(self.G)))
         X = scaled_inverse(lower, S)
         dual = _dual(tau, nu, X)
         mean, var = (nu - dual) / tau, (1 - torch.linalg.vector_norm(X, dim=-2).square_() / tau) / tau
