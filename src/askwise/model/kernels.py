@@ -27,6 +27,7 @@ SMOOTHNESS: dict[str, float] = {"se": math.inf, "matern32": 1.5, "matern52": 2.5
 """The built-in families: the squared exponential and two Matern kernels, by their parameter nu."""
 _NAME = {nu: name for name, nu in SMOOTHNESS.items()}
 _AVERAGED = "averaged"  # in studies, many kernels instead of one
+_MANY_DIMENSIONS = 12  # from which distances by products are faster, even of a few points
 _BLOCK_ENTRIES = {"cpu": 2**17, "cuda": 2**28}  # covariances that fit a cache: 4 million take 35 ms, not 90
 _REGISTERED: dict[str, Callable[..., Kernel]] = {}
 
@@ -312,6 +313,17 @@ def distance(x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"]) -> Float[Te
         apart = x[..., :, None, k] - y[..., None, :, k]
         square.addcmul_(apart, apart)
     return square.sqrt_()
+
+
+def distance_by_products(x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"]) -> Float[Tensor, "*c q p"]:
+    """Distances between all points; in many dimensions by products, for scores of points to choose from.
+
+    Squares then err by rounding of the squares of coordinates, and correlations by as much.  With 20
+    dimensions that takes a quarter of the time.
+    """
+    if x.is_cuda or x.shape[-1] < _MANY_DIMENSIONS:
+        return distance(x, y)
+    return torch.cdist(x, y, compute_mode="use_mm_for_euclid_dist")
 
 
 def distances_by_kernel(
