@@ -258,6 +258,8 @@ class Solved(NamedTuple):
     """Diagonal of a Cholesky factor of I + T G."""
     own: Float[Tensor, "lane n"] | None = None
     """Posterior variance of the rows that is independent."""
+    tau: Float[Tensor, "lane n"] | None = None
+    """The sites' precisions, where all are strong enough to divide by."""
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[Tensor, "Solved"]]) -> "Solved":
@@ -270,7 +272,9 @@ class Solved(NamedTuple):
 
     def select(self, lanes: Tensor) -> "Solved":
         """That of some of the lanes, in their order."""
-        return self if len(lanes) == len(self.pivots) else Solved(self.half[lanes], self.pivots[lanes])
+        if len(lanes) == len(self.pivots):
+            return self
+        return Solved(self.half[lanes], self.pivots[lanes], tau=None if self.tau is None else self.tau[lanes])
 
     @property
     def logdet(self) -> Float[Tensor, " lane"]:
@@ -280,8 +284,12 @@ class Solved(NamedTuple):
 
 def _dual(tau: Tensor, nu: Tensor, X: Tensor) -> Tensor:
     """The dual weights of :class:`_RowPosterior`."""
-    scaled = X @ torch.where(tau > 0, nu / tau, 0.0)[..., None]
-    return _vecmat(scaled[..., 0], X)
+    return _gram_times(torch.where(tau > 0, nu / tau, 0.0), X)
+
+
+def _gram_times(vector: Tensor, X: Tensor) -> Tensor:
+    """``X.mT @ X @ vector``."""
+    return _vecmat((X @ vector[..., None])[..., 0], X)
 
 
 @dataclass(frozen=True)
@@ -313,12 +321,16 @@ class _RowPosterior:
             left = self.G.diagonal(dim1=-2, dim2=-1)[..., some] - (X @ part).square_().sum(-2)
             mean[..., some] = torch.where(among, _vecmat(dual, part), mean[..., some])
             var[..., some] = torch.where(among, left, var[..., some])
-        return mean, var.clamp_min_(0), Solved(X, lower.diagonal(dim1=-2, dim2=-1))
+        strong = None if any_weak else tau
+        return mean, var.clamp_min_(0), Solved(X, lower.diagonal(dim1=-2, dim2=-1), tau=strong)
 
     def times(self, vector: Tensor, solved: Solved) -> Tensor:
         """The posterior covariance of the rows times a vector."""
+        if solved.tau is not None:  # half the products
+            whole = vector / solved.tau
+            return whole - _gram_times(whole, solved.half) / solved.tau
         prior = _vecmat(vector, self.G)
-        return prior - _vecmat(_vecmat(_vecmat(prior, solved.half.mT), solved.half), self.G)
+        return prior - _vecmat(_gram_times(prior, solved.half), self.G)
 
     def select(self, lanes: Tensor) -> "_RowPosterior":
         return _RowPosterior(self.G[lanes])
@@ -355,7 +367,7 @@ class LowRankPosterior:
 
     def times(self, vector: Tensor, solved: Solved) -> Tensor:
         """The posterior covariance of the rows, which is V^T V but for their own part, times a vector."""
-        found = _vecmat((solved.half @ vector[..., None])[..., 0], solved.half)
+        found = _gram_times(vector, solved.half)
         return found if solved.own is None else torch.addcmul(found, solved.own, vector)
 
     def select(self, lanes: Tensor) -> "LowRankPosterior":
