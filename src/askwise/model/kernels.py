@@ -288,8 +288,10 @@ class _Correlation(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, y: Tensor, name: str) -> Tensor:
         ctx.name = name
         if not any(ctx.needs_input_grad):
+            x, y = x * DECAY[name], y * DECAY[name]
             blocks = x.split(max(1, _BLOCK_ENTRIES[x.device.type] // max(1, y.shape[-2])), -2)
-            return torch.cat([correlation_at(name, distance(block, y)) for block in blocks], -2)
+            parts = [decayed(name, distance(block, y)) for block in blocks]
+            return parts[0] if len(parts) == 1 else torch.cat(parts, -2)
         r = distance(x, y)
         ctx.save_for_backward(x, y, r)
         return correlation_at(name, r)
@@ -347,7 +349,7 @@ def _check_fraction(what: str, value: float) -> None:
 
 def correlation_at(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """Correlation at distances in units of the lengthscale."""
-    return decayed(name, r if name == "se" else r * DECAY[name])
+    return decayed(name, r * DECAY[name])
 
 
 DECAY = {"se": 1.0, "matern32": math.sqrt(3), "matern52": math.sqrt(5)}
@@ -356,14 +358,14 @@ FALL = {"se": -1.0, "matern32": -1.0, "matern52": -1 / 3}
 
 
 def decayed(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
-    """Correlation at distances in lengthscales times :data:`DECAY`."""
+    """Correlation at distances in lengthscales times :data:`DECAY`, which are overwritten."""
     # in place: with hundreds of candidates memory traffic dominates
     if name == "se":
-        return r.square().mul_(-0.5).exp_()
+        return r.square_().mul_(-0.5).exp_()
     decay = r.neg().exp_()
     if name == "matern32":
-        return decay.mul_(1 + r)
-    return decay.mul_(torch.addcmul(r, r, r, value=1 / 3).add_(1))
+        return decay.mul_(r.add_(1))
+    return decay.mul_(r.addcmul_(r, r, value=1 / 3).add_(1))
 
 
 def correlation_and_fall(
