@@ -173,7 +173,7 @@ def _cavity(mean: Tensor, var: Tensor, sites: Float[Tensor, "lane 2 n"]) -> tupl
     """Mean and variance of each row without its own site (GPML, eq. 3.56)."""
     tau, nu = sites.unbind(-2)
     left = (1 - tau * var).clamp_min(torch.finfo(var.dtype).tiny)
-    return (mean - var * nu) / left, var / left
+    return torch.addcmul(mean, var, nu, value=-1).div_(left), var / left
 
 
 def _further(  # noqa: PLR0913

@@ -214,8 +214,9 @@ def site_scale(var: Tensor, tau: Tensor | None = None) -> Float[Tensor, "lane 2 
     change.
     """
     if tau is None:
-        return torch.stack([var.clamp_min(1), var.sqrt().clamp_min(1)], -2)
-    weight = var.maximum(1 / tau.clamp_min(1))
+        weight = var.clamp_min(1)
+    else:
+        weight = var.maximum(1 / tau.clamp_min(1))
     return torch.stack([weight, weight.sqrt()], -2)
 
 
@@ -224,7 +225,7 @@ def scaled_change(step: Float[Tensor, "lane 2 n"], scale: Tensor) -> Float[Tenso
 
     To first order no posterior mean moves by more than sqrt(n) of this in its standard deviations.
     """
-    return (step * scale).square().sum((-2, -1)).sqrt()
+    return torch.linalg.vector_norm(step * scale, dim=(-2, -1))
 
 
 def eye_plus(matrix: Tensor) -> Tensor:
@@ -313,7 +314,7 @@ class _RowPosterior:
         S = tau.sqrt()
         lower, _ = cholesky(eye_plus((S[..., None] * S[..., None, :]).mul_(self.G)))
         X = scaled_inverse(lower, S)
-        dual = _dual(tau, nu, X)
+        dual = _dual(tau, nu, X) if any_weak else _gram_times(nu / tau, X)
         mean, var = (nu - dual) / tau, (1 - torch.linalg.vector_norm(X, dim=-2).square_() / tau) / tau
         if any_weak:
             some = weak.flatten(0, -2).any(0).nonzero()[:, 0]
