@@ -129,12 +129,13 @@ class _Blocks:
     """Prior covariances of the pairs of some of the lanes."""
 
     lanes: slice
-    scale: Float[Tensor, "lane 1 1"]
+    factor: Float[Tensor, "lane 1 1"]
+    """Of the slopes: the variance and the constant of :func:`~askwise.model.kernels.correlation_and_fall`."""
     x: Float[Tensor, "lane b q d"]
-    """In the units of :func:`~askwise.model.kernels.correlation_and_fall`."""
+    """In the units of the same."""
     y: Float[Tensor, "lane b q d"]
     fall: Float[Tensor, "lane b q q"]
-    """Slope of each correlation over its distance; only where a gradient is asked for."""
+    """Slope of each correlation over its distance, but for that factor; only with a gradient."""
     smooth: Float[Tensor, "lane q q"]
     """Covariance of the rows, or of few points, but for their noise."""
     total: Float[Tensor, "lane q q"]
@@ -160,9 +161,10 @@ class _Blocks:
         """In the logarithms of the lengthscales, then of the variance."""
         by_variance = pull.flatten(1)[:, None, :] @ self.smooth.flatten(1)[..., None]
         # sums of squares of differences, without forming them in each dimension
+        d = self.y.shape[-1]
         terms = torch.cat([self.y, self.y.square(), torch.ones_like(self.y[..., :1])], -1)
-        by_y, by_square, by_one = ((self.fall * pull[:, None]) @ terms).split([*2 * [self.y.shape[-1]], 1], -1)
+        by_y, by_square, by_one = ((self.fall * pull[:, None]) @ terms).split([d, d, 1], -1)
         by_block = (self.x.square() * by_one + by_square).sub_(self.x * by_y, alpha=2).sum(-2)
         if by_block.shape[1] > 1:
             by_block = by_block[:, 0] + by_block[:, 1] - 2 * by_block[:, 2]
-        return torch.cat([-self.scale[..., 0] * by_block.reshape(len(pull), -1), by_variance[..., 0]], -1)
+        return torch.cat([-self.factor[..., 0] * by_block.reshape(len(pull), -1), by_variance[..., 0]], -1)

@@ -213,10 +213,7 @@ def site_scale(var: Tensor, tau: Tensor | None = None) -> Float[Tensor, "lane 2 
     A precision ``tau`` above one, which rows without noise of their own may have, counts by its relative
     change.
     """
-    if tau is None:
-        weight = var.clamp_min(1)
-    else:
-        weight = var.maximum(1 / tau.clamp_min(1))
+    weight = var.clamp_min(1) if tau is None else var.maximum(1 / tau.clamp_min(1))
     return torch.stack([weight, weight.sqrt()], -2)
 
 

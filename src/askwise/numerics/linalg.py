@@ -52,9 +52,7 @@ def scaled_inverse(lower: Float[Tensor, "*b n n"], scale: Float[Tensor, "*b n"])
     return found
 
 
-def _solved_diagonal(
-    lower: Float[Tensor, "*b n n"], scale: Float[Tensor, "*b k"]
-) -> Float[Tensor, "*b n k"]:
+def _solved_diagonal(lower: Float[Tensor, "*b n n"], scale: Float[Tensor, "*b k"]) -> Float[Tensor, "*b n k"]:
     """The first columns of a scaled inverse, solved for in place: the copies would take a third of it."""
     columns = lower.new_zeros(*scale.shape, lower.shape[-1])
     columns.diagonal(dim1=-2, dim2=-1).copy_(scale)
