@@ -44,7 +44,6 @@ _TOLERANCE, _FINE_TOLERANCE = 0.03, 1e-5  # of EP, whose evidence errs by the or
 _DIFFERENCE = 0.25  # in u, between gradients whose difference is the curvature
 _LEAST_CURVATURE = 0.5  # of the prior's; where evidence is not concave, the approximation is not wider
 _FARTHEST = 1.0  # of the approximation's middle from the fitted kernel, in deviations of the prior
-_FARTHEST_SITE = 1.0  # of the logarithm of a site that is foreseen, from where it was
 _BOUND = 8.0  # deviations of the prior beyond which nothing is looked for
 _CHUNK_ENTRIES = {"cpu": 2**18, "cuda": 2**27}  # matrix entries of the lanes that run together
 
@@ -208,8 +207,6 @@ class _Laplace:
     """The inverse of the root."""
     log_scale: Float[Tensor, " lane"]
     """Logarithm of its determinant."""
-    slopes: Float[Tensor, "lane s e"]
-    """Those of the logarithms of all sites, at the fitted kernel."""
 
     @classmethod
     def at(cls, posterior: _Posterior) -> "_Laplace":
@@ -218,8 +215,7 @@ class _Laplace:
         steps = _DIFFERENCE * torch.eye(e, dtype=start.dtype, device=start.device)
         found = posterior.at(start[None], None, _TOLERANCE)
         moves = torch.cat([steps, -steps])[:, None, :]
-        around = posterior.at(start + moves, found, _TOLERANCE)
-        above, below = around.gradient.chunk(2)
+        above, below = posterior.at(start + moves, found, _TOLERANCE).gradient.chunk(2)
         precision = ((below - above) / (2 * _DIFFERENCE)).movedim(0, -2)
         values, vectors = torch.linalg.eigh((precision + precision.mT) / 2)
         values = values.clamp_min(_LEAST_CURVATURE)[..., None, :]
@@ -227,21 +223,12 @@ class _Laplace:
         newton = (root @ (root @ found.gradient[0][..., None]))[..., 0]
         length = newton.norm(dim=-1, keepdim=True).clamp_min(1e-12)
         middle = start + newton * (_FARTHEST / length).clamp_max(1)
-        high, low = torch.cat([around.tau, around.nu], -1).chunk(2)
-        ratio = torch.where(high * low > 0, high / low, 1.0)
-        slopes = (ratio.log() / (2 * _DIFFERENCE)).movedim(0, -1)
-        return cls(found, middle, root, inverse, values[..., 0, :].log().sum(-1) / 2, slopes)
+        return cls(found, middle, root, inverse, values[..., 0, :].log().sum(-1) / 2)
 
     def select(self, lanes: Int[Tensor, " some"]) -> "_Laplace":
         """That of some of the lanes."""
         parts = (getattr(self, part.name)[lanes] for part in fields(self)[1:])
         return _Laplace(self.found.select(lanes), *parts)
-
-    def foreseen(self, start: _Found, u: Float[Tensor, "k lane e"]) -> Start:
-        """Sites from which inference starts: those of others, moved along to these parameters."""
-        change = (self.slopes @ (u - start.u)[..., None])[..., 0].clamp(-_FARTHEST_SITE, _FARTHEST_SITE)
-        by_tau, by_nu = change.exp_().chunk(2, -1)
-        return Start(start.tau * by_tau, start.nu * by_nu)
 
     def log_density(self, u: Float[Tensor, "k lane e"]) -> Float[Tensor, "k lane"]:
         """Up to the constant of a standard normal."""
@@ -270,7 +257,7 @@ def _resampled(
     close, wide = normal.split([_CLOSE * count, _WIDE * count])
     u = torch.cat([near.middle + (near.root @ close[..., None])[..., 0], wide])
     log_prior = -u.square().sum(-1) / 2
-    found = posterior.at(u, near.foreseen(near.found, u), _TOLERANCE, gradient=False)
+    found = posterior.at(u, near.found, _TOLERANCE, gradient=False)
     each = torch.stack([near.log_density(u) + math.log(_CLOSE), log_prior + math.log(_WIDE)])
     log_weight = found.log_density - each.logsumexp(0)
     weight = log_weight.softmax(0)
@@ -303,8 +290,7 @@ def _moved(posterior: _Posterior, near: _Laplace, start: _Found, generators: Gen
     away = near.away(start.u)
     turned = math.cos(_ANGLE) * away + math.sin(_ANGLE) * moving
     moving = math.cos(_ANGLE) * moving - math.sin(_ANGLE) * away
-    u = near.middle + (near.root @ turned[..., None])[..., 0]
-    end = posterior.at(u, near.foreseen(start, u), _TOLERANCE)
+    end = posterior.at(near.middle + (near.root @ turned[..., None])[..., 0], start, _TOLERANCE)
     moving = moving + half * near.excess(end)
     gain = end.log_density - start.log_density - (moving.square() - momentum.square()).sum(-1) / 2
     return end.where(chance.log() < gain, start)
