@@ -14,6 +14,7 @@ import askwise as aw
 from askwise.model.belief import Belief
 from askwise.model.kernels import Stationary, covariance, distance, grad_in_first, steepness
 from askwise.model.predictive import Predictive
+from askwise.numerics import utility_deviation
 from askwise.rules import RULES, parse
 from askwise.search.search import Search
 from tensors import assert_same_slopes, f64, seeded, uniform
@@ -452,6 +453,23 @@ def test_gradients_in_the_first_argument_sum_over_the_second():
     want = (pull[..., None] * (x[..., :, None, :] - y)).sum(-2)
     close(grad_in_first(x, y, pull), want, atol=1e-14)
     close(distance(x, y), (x[..., :, None, :] - y).norm(dim=-1), atol=1e-15)
+
+
+@each_name
+def test_in_many_dimensions_scores_and_gradients_are_those_of_the_definition(name):
+    """Also at the points of the data, and close to them."""
+    d = 20
+    data = aw.Data.duels(uniform(15, 2, d), uniform(15, seed=1) > 0.5)
+    belief = aw.infer(data, aw.kernel(name, [1.8] * d, 4.0))
+    at = data.points[:3]
+    x = torch.cat([uniform(4, d, seed=2), at, at + 1e-5])
+    score = belief.predictive.score(utility_deviation)
+    value, grad = score.with_gradient(x)
+    close(value, belief.moments(x)[1].sqrt(), atol=1e-10)
+    close(score(x), value, atol=1e-12)
+    moved = x.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(belief.moments(moved)[1].sqrt().sum(), moved)
+    close(grad, slope, atol=1e-7)
 
 
 @each_name

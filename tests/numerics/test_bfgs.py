@@ -69,7 +69,7 @@ def quadratic(matrix: Tensor, centre: Tensor) -> Callable[[Tensor], Tensor]:
     return f
 
 
-@pytest.mark.parametrize("k", [1, 2, 6])
+@pytest.mark.parametrize("k", [1, 2, 6, 20])
 @pytest.mark.parametrize("condition", [1.0, 1e2, 1e4])
 def test_the_minimum_of_a_quadratic_is_found(k, condition, generator):
     matrix, centre = random_quadratics(8, k, condition, generator)

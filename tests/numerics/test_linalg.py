@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from askwise.numerics.linalg import cholesky, leading_rows, root, scaled_inverse
+from askwise.numerics.linalg import cholesky, leading_rows, root, scaled_inverse, triangle_gram
 
 
 def lower_rank(n, rank, seed=0):
@@ -65,6 +65,12 @@ def test_a_scaled_inverse_times_its_triangle_is_the_scale(n):
     inverse = scaled_inverse(lower, scale)
     torch.testing.assert_close(lower @ inverse, torch.diag_embed(scale))
     torch.testing.assert_close(inverse, inverse.tril(), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("n", [0, 1, 95, 192, 193, 300])
+def test_the_gram_of_a_triangle_is_its_product(n):
+    lower = torch.stack([lower_rank(n, n, seed).tril() for seed in range(2)])
+    torch.testing.assert_close(triangle_gram(lower), lower.mT @ lower)
 
 
 def test_the_leading_rows_of_a_covariance_explain_the_others():

@@ -34,7 +34,7 @@ _MIN_DAMPING = 0.02
 _MEMORY = 5  # iterates that Anderson acceleration looks back to
 _MAX_FAILURES = 3  # of the acceleration in a lane, before it is switched off
 _REFINED_FROM = 160  # rows from which a factorisation costs more than ten products
-_FURTHER = 10  # steps between two factorisations at most
+_FURTHER = 4  # steps between two factorisations at most; more may lead astray
 _FAR = 0.03  # change of the sites in the last of them, as a share of the first: further ones bring little
 _MIXED_BELOW, _MIXED_FROM = 0.1, 4  # change of the sites, or number of steps: the first, long ones mislead
 _STILL_RUNNING = {"cpu": 1.0, "cuda": 0.5}  # share of lanes, from which those that have converged are dropped
@@ -173,7 +173,7 @@ def _cavity(mean: Tensor, var: Tensor, sites: Float[Tensor, "lane 2 n"]) -> tupl
     """Mean and variance of each row without its own site (GPML, eq. 3.56)."""
     tau, nu = sites.unbind(-2)
     left = (1 - tau * var).clamp_min(torch.finfo(var.dtype).tiny)
-    return (mean - var * nu) / left, var / left
+    return torch.addcmul(mean, var, nu, value=-1).div_(left), var / left
 
 
 def _further(  # noqa: PLR0913

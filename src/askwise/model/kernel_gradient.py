@@ -16,19 +16,20 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from askwise.errors import Refused
 from askwise.model.data import Data
 from askwise.model.ep import FixedPoint, fixed_point
-from askwise.model.kernels import Stationary, correlation_at, distance, steepness
+from askwise.model.kernels import DECAY, FALL, Stationary, correlation_and_fall, decayed, distance
 from askwise.model.sites import (
     Posterior,
     Sites,
+    check_finite,
     has_few_points,
     point_weights,
     posterior_of_points,
     posterior_of_rows,
     row_weights,
 )
+from askwise.numerics import triangle_gram
 
 _CHUNK_ENTRIES = {"cpu": 2**16, "cuda": 2**27}  # covariances that are computed together
 
@@ -89,10 +90,9 @@ class Pairs:
         That is in the logarithms of the lengthscales, then of the variance; empty unless asked for.
         """
         with torch.inference_mode():
-            blocks = [_Blocks.of(self, prior, lanes) for lanes in self._chunks]
-            total = torch.cat([one.total for one in blocks])
-            if not total.isfinite().all():
-                raise Refused("kernel", "give finite covariances", "NaN or infinity", "Check its parameters.")
+            blocks = [_Blocks.of(self, prior, lanes, gradient=gradient) for lanes in self._chunks]
+            total = blocks[0].total if len(blocks) == 1 else torch.cat([one.total for one in blocks])
+            check_finite(total)
             posterior = self._posterior(total)
             found = fixed_point(self.data, posterior, warm, tolerance)
             if not gradient:
@@ -119,9 +119,9 @@ class Pairs:
         """Derivative of the log evidence in the covariance of the rows, or of few points."""
         if not has_few_points(self.data):
             dual, X = row_weights(total, posterior, found.tau, found.nu, found.solved)
-            return torch.addcmul(-(X.mT @ X), dual[..., None], dual[..., None, :]) / 2
+            return torch.addcmul(triangle_gram(X).neg_(), dual[..., None], dual[..., None, :]).div_(2)
         alpha, factor = point_weights(self.data, total, posterior, found.tau, found.nu)
-        return torch.addcmul(-(factor @ factor.mT), alpha[..., None], alpha[..., None, :]) / 2
+        return torch.addcmul((factor @ factor.mT).neg_(), alpha[..., None], alpha[..., None, :]).div_(2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,41 +129,42 @@ class _Blocks:
     """Prior covariances of the pairs of some of the lanes."""
 
     lanes: slice
-    name: str
-    scale: Float[Tensor, "lane 1 1 1"]
+    factor: Float[Tensor, "lane 1 1"]
+    """Of the slopes: the variance and the constant of :func:`~askwise.model.kernels.correlation_and_fall`."""
     x: Float[Tensor, "lane b q d"]
-    """In units of the lengthscales."""
+    """In the units of the same."""
     y: Float[Tensor, "lane b q d"]
-    coefficient: Float[Tensor, "lane b q q"] | None
-    r: Float[Tensor, "lane b q q"]
-    covariance: Float[Tensor, "lane b q q"]
+    fall: Float[Tensor, "lane b q q"]
+    """Slope of each correlation over its distance, but for that factor; only with a gradient."""
+    smooth: Float[Tensor, "lane q q"]
+    """Covariance of the rows, or of few points, but for their noise."""
     total: Float[Tensor, "lane q q"]
-    """Of the rows, or of few points."""
 
     @classmethod
-    def of(cls, pairs: Pairs, prior: Stationary, lanes: slice) -> "_Blocks":
-        length, scale = prior.lengthscale[lanes, None, None, :], prior.outputscale[lanes, None, None, None]
-        x, y = pairs.x[lanes] / length, pairs.y[lanes] / length
-        coefficient = None if pairs.coefficient is None else pairs.coefficient[lanes]
+    def of(cls, pairs: Pairs, prior: Stationary, lanes: slice, *, gradient: bool) -> "_Blocks":
+        per_length = DECAY[prior.name] / prior.lengthscale[lanes, None, None, :]
+        scale = prior.outputscale[lanes, None, None]
+        x, y = pairs.x[lanes] * per_length, pairs.y[lanes] * per_length
         r = distance(x, y)
-        cov = correlation_at(prior.name, r).mul_(scale)
-        if coefficient is not None:
-            cov.mul_(coefficient)
-        total = cov[:, 0]
+        cov, fall = correlation_and_fall(prior.name, r) if gradient else (decayed(prior.name, r), r)
+        if pairs.coefficient is not None:
+            coefficient = pairs.coefficient[lanes]
+            cov, fall = cov * coefficient, fall * coefficient
+        smooth = cov[:, 0]
         if cov.shape[1] > 1:
-            total = (total + cov[:, 1]).sub_(cov[:, 2]).sub_(cov[:, 2].mT)
-        if pairs.noise is not None:
-            total = total + pairs.noise[lanes]
-        return cls(lanes, prior.name, scale, x, y, coefficient, r, cov, total)
+            smooth = (smooth + cov[:, 1]).sub_(cov[:, 2]).sub_(cov[:, 2].mT)
+        smooth = smooth * scale
+        total = smooth if pairs.noise is None else smooth + pairs.noise[lanes]
+        return cls(lanes, scale * FALL[prior.name], x, y, fall, smooth, total)
 
     def gradient(self, pull: Float[Tensor, "lane q q"]) -> Float[Tensor, "lane e"]:
         """In the logarithms of the lengthscales, then of the variance."""
-        pull = torch.stack([pull, pull, -2 * pull], 1) if self.r.shape[1] > 1 else pull[:, None]
-        by_variance = (pull * self.covariance).sum((-3, -2, -1))
-        pull = pull * steepness(self.name, self.r).mul_(self.scale)
-        if self.coefficient is not None:
-            pull.mul_(self.coefficient)
+        by_variance = pull.flatten(1)[:, None, :] @ self.smooth.flatten(1)[..., None]
         # sums of squares of differences, without forming them in each dimension
-        squares = pull.sum(-1, keepdim=True) * self.x.square() + pull.sum(-2)[..., None] * self.y.square()
-        by_length = (2 * self.x * (pull @ self.y) - squares).sum((-3, -2))
-        return torch.cat([by_length, by_variance[:, None]], -1)
+        d = self.y.shape[-1]
+        terms = torch.cat([self.y, self.y.square(), torch.ones_like(self.y[..., :1])], -1)
+        by_y, by_square, by_one = ((self.fall * pull[:, None]) @ terms).split([d, d, 1], -1)
+        by_block = (self.x.square() * by_one + by_square).sub_(self.x * by_y, alpha=2).sum(-2)
+        if by_block.shape[1] > 1:
+            by_block = by_block[:, 0] + by_block[:, 1] - 2 * by_block[:, 2]
+        return torch.cat([-self.factor[..., 0] * by_block.reshape(len(pull), -1), by_variance[..., 0]], -1)

@@ -28,7 +28,7 @@ from askwise.model.kernels import (
     correlation_and_fall,
     correlation_at,
     decayed,
-    distance,
+    distance_by_products,
     distances_by_kernel,
 )
 from askwise.numerics import Mixed, Sloped, by_autograd, by_moments, mixed_moments
@@ -194,7 +194,7 @@ class Score:
         """Prior correlation with some of the points."""
         predictive, scaled = self.predictive, self.predictive.scaled
         if predictive.shares is None:
-            r = distance(x * scaled.per_length, scaled.points[..., some, :])
+            r = distance_by_products(x * scaled.per_length, scaled.points[..., some, :])
         else:
             lengths = scaled.per_length[..., 0, :].reciprocal()
             r = distances_by_kernel(x, predictive.points[0, ..., some, :], lengths)
@@ -242,7 +242,7 @@ class Score:
         """Distances from the points, in the units of :func:`correlation_and_fall`."""
         scaled = self.predictive.scaled
         if self.predictive.shares is None:
-            return distance(at, scaled.points)
+            return distance_by_products(at, scaled.points)
         return distances_by_kernel(x, self.predictive.points[0], scaled.per_length[..., 0, :].reciprocal())
 
     @property

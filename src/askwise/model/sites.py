@@ -213,9 +213,7 @@ def site_scale(var: Tensor, tau: Tensor | None = None) -> Float[Tensor, "lane 2 
     A precision ``tau`` above one, which rows without noise of their own may have, counts by its relative
     change.
     """
-    if tau is None:
-        return torch.stack([var.clamp_min(1), var.sqrt().clamp_min(1)], -2)
-    weight = var.maximum(1 / tau.clamp_min(1))
+    weight = var.clamp_min(1) if tau is None else var.maximum(1 / tau.clamp_min(1))
     return torch.stack([weight, weight.sqrt()], -2)
 
 
@@ -224,7 +222,7 @@ def scaled_change(step: Float[Tensor, "lane 2 n"], scale: Tensor) -> Float[Tenso
 
     To first order no posterior mean moves by more than sqrt(n) of this in its standard deviations.
     """
-    return (step * scale).square().sum((-2, -1)).sqrt()
+    return torch.linalg.vector_norm(step * scale, dim=(-2, -1))
 
 
 def eye_plus(matrix: Tensor) -> Tensor:
@@ -258,6 +256,8 @@ class Solved(NamedTuple):
     """Diagonal of a Cholesky factor of I + T G."""
     own: Float[Tensor, "lane n"] | None = None
     """Posterior variance of the rows that is independent."""
+    tau: Float[Tensor, "lane n"] | None = None
+    """The sites' precisions, where all are strong enough to divide by."""
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[Tensor, "Solved"]]) -> "Solved":
@@ -270,7 +270,9 @@ class Solved(NamedTuple):
 
     def select(self, lanes: Tensor) -> "Solved":
         """That of some of the lanes, in their order."""
-        return self if len(lanes) == len(self.pivots) else Solved(self.half[lanes], self.pivots[lanes])
+        if len(lanes) == len(self.pivots):
+            return self
+        return Solved(self.half[lanes], self.pivots[lanes], tau=None if self.tau is None else self.tau[lanes])
 
     @property
     def logdet(self) -> Float[Tensor, " lane"]:
@@ -280,8 +282,12 @@ class Solved(NamedTuple):
 
 def _dual(tau: Tensor, nu: Tensor, X: Tensor) -> Tensor:
     """The dual weights of :class:`_RowPosterior`."""
-    scaled = X @ torch.where(tau > 0, nu / tau, 0.0)[..., None]
-    return _vecmat(scaled[..., 0], X)
+    return _gram_times(torch.where(tau > 0, nu / tau, 0.0), X)
+
+
+def _gram_times(vector: Tensor, X: Tensor) -> Tensor:
+    """``X.mT @ X @ vector``."""
+    return _vecmat((X @ vector[..., None])[..., 0], X)
 
 
 @dataclass(frozen=True)
@@ -303,9 +309,9 @@ class _RowPosterior:
             prior = Solved(torch.zeros_like(self.G), torch.ones_like(tau))
             return _vecmat(nu, self.G), self.G.diagonal(dim1=-2, dim2=-1), prior
         S = tau.sqrt()
-        lower, _ = cholesky(eye_plus((S[..., None] * self.G).mul_(S[..., None, :])))
+        lower, _ = cholesky(eye_plus((S[..., None] * S[..., None, :]).mul_(self.G)))
         X = scaled_inverse(lower, S)
-        dual = _dual(tau, nu, X)
+        dual = _dual(tau, nu, X) if any_weak else _gram_times(nu / tau, X)
         mean, var = (nu - dual) / tau, (1 - torch.linalg.vector_norm(X, dim=-2).square_() / tau) / tau
         if any_weak:
             some = weak.flatten(0, -2).any(0).nonzero()[:, 0]
@@ -313,12 +319,16 @@ class _RowPosterior:
             left = self.G.diagonal(dim1=-2, dim2=-1)[..., some] - (X @ part).square_().sum(-2)
             mean[..., some] = torch.where(among, _vecmat(dual, part), mean[..., some])
             var[..., some] = torch.where(among, left, var[..., some])
-        return mean, var.clamp_min_(0), Solved(X, lower.diagonal(dim1=-2, dim2=-1))
+        strong = None if any_weak else tau
+        return mean, var.clamp_min_(0), Solved(X, lower.diagonal(dim1=-2, dim2=-1), tau=strong)
 
     def times(self, vector: Tensor, solved: Solved) -> Tensor:
         """The posterior covariance of the rows times a vector."""
+        if solved.tau is not None:  # half the products
+            whole = vector / solved.tau
+            return whole - _gram_times(whole, solved.half) / solved.tau
         prior = _vecmat(vector, self.G)
-        return prior - _vecmat(_vecmat(_vecmat(prior, solved.half.mT), solved.half), self.G)
+        return prior - _vecmat(_gram_times(prior, solved.half), self.G)
 
     def select(self, lanes: Tensor) -> "_RowPosterior":
         return _RowPosterior(self.G[lanes])
@@ -355,7 +365,7 @@ class LowRankPosterior:
 
     def times(self, vector: Tensor, solved: Solved) -> Tensor:
         """The posterior covariance of the rows, which is V^T V but for their own part, times a vector."""
-        found = _vecmat((solved.half @ vector[..., None])[..., 0], solved.half)
+        found = _gram_times(vector, solved.half)
         return found if solved.own is None else torch.addcmul(found, solved.own, vector)
 
     def select(self, lanes: Tensor) -> "LowRankPosterior":

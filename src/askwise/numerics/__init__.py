@@ -20,6 +20,7 @@ from askwise.numerics.linalg import leading_rows as leading_rows
 from askwise.numerics.linalg import root as root
 from askwise.numerics.linalg import scaled_inverse as scaled_inverse
 from askwise.numerics.linalg import thin_root as thin_root
+from askwise.numerics.linalg import triangle_gram as triangle_gram
 from askwise.numerics.mixtures import Mixed as Mixed
 from askwise.numerics.mixtures import by_moments as by_moments
 from askwise.numerics.mixtures import kernel_information as kernel_information
