@@ -314,13 +314,34 @@ def distance(x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"]) -> Float[Te
     return square.sqrt_()
 
 
-def distances_by_kernel(
+def squares_by_kernel(
     x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"], lengths: Float[Tensor, "k *b d"]
 ) -> Float[Tensor, "k *c q p"]:
-    """Distances between all points in the lengthscales of each kernel, from squares that all share."""
+    """Squared distances between all points in the lengths of each kernel, from squares that all share."""
     squares = (x.mT[..., :, None] - y.mT[..., None, :]).square_()
     found = lengths.pow(-2).movedim(0, -2) @ squares.flatten(-2)
-    return found.sqrt_().unflatten(-1, squares.shape[-2:]).movedim(-3, 0)
+    return found.unflatten(-1, squares.shape[-2:]).movedim(-3, 0)
+
+
+def raised(x: Float[Tensor, "*a q d"]) -> Float[Tensor, "*a q e"]:
+    """Points with two more coordinates, for :func:`squares`."""
+    return torch.cat([x, x.square().sum(-1, keepdim=True), torch.ones_like(x[..., :1])], -1)
+
+
+def squares(
+    x: Float[Tensor, "*a q d"], dual: Float[Tensor, "*b p e"]
+) -> Float[Tensor, "*c q p"]:
+    """Squared distances between all points as one matrix product, in a quarter of the time of distances.
+
+    They lose the last digits of short distances, which covariances among the data need and a search does
+    not: a correlation errs by 1e-16 times the squares of the points in lengthscales.
+    """
+    return (raised(x) @ dual.mT).clamp_min_(0)
+
+
+def dual(y: Float[Tensor, "*b p d"]) -> Float[Tensor, "*b p e"]:
+    """Points y such that ``raised(x) @ dual(y).mT`` are squared distances."""
+    return torch.cat([-2 * y, torch.ones_like(y[..., :1]), y.square().sum(-1, keepdim=True)], -1)
 
 
 def grad_in_first(x: Tensor, y: Tensor, pull: Float[Tensor, "*c q p"]) -> Float[Tensor, "*c q d"]:
@@ -340,6 +361,7 @@ def correlation_at(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
 
 DECAY = {"se": 1.0, "matern32": math.sqrt(3), "matern52": math.sqrt(5)}
 """Multiples of the distance in lengthscales that :func:`decayed` and :func:`correlation_and_fall` take."""
+_NEAR = 1e-3  # distance below which the infinite third derivative of a Matern 3/2 is cut off
 FALL = {"se": -1.0, "matern32": -1.0, "matern52": -1 / 3}
 
 
@@ -354,17 +376,23 @@ def decayed(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     return decay.mul_(torch.addcmul(r, r, r, value=1 / 3).add_(1))
 
 
+def decayed_by_square(name: str, square: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    """The same from the squares of these distances, which are overwritten."""
+    return square.mul_(-0.5).exp_() if name == "se" else decayed(name, square.sqrt_())
+
+
 def correlation_and_fall(
-    name: str, r: Float[Tensor, "*b"]
+    name: str, square: Float[Tensor, "*b"]
 ) -> tuple[Float[Tensor, "*b"], Float[Tensor, "*b"]]:
     """Correlation at distances r in lengthscales times :data:`DECAY`, and its derivative in r over
-    ``FALL * r``.
+    ``FALL * r``, from the squares of r, which are overwritten.
 
     Together and without constants they take half the operations.
     """
     if name == "se":
-        correlation = r.square().mul_(-0.5).exp_()
+        correlation = square.mul_(-0.5).exp_()
         return correlation, correlation
+    r = square.sqrt_()
     decay = r.neg().exp_()
     straight = torch.addcmul(decay, decay, r)
     return (
@@ -372,6 +400,15 @@ def correlation_and_fall(
         if name == "matern32"
         else (torch.addcmul(straight, decay, r.square(), value=1 / 3), straight)
     )
+
+
+def bend(name: str, square: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    """Minus the derivative of the fall of :func:`correlation_and_fall` in r over r."""
+    if name == "se":
+        return (-0.5 * square).exp_()
+    r = square.sqrt()
+    decay = r.neg().exp_()
+    return decay.div_(r.clamp_min_(_NEAR)) if name == "matern32" else decay
 
 
 def steepness(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:

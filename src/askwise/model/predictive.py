@@ -25,11 +25,12 @@ from askwise.model.kernels import (
     FALL,
     Covariance,
     Stationary,
+    bend,
     correlation_and_fall,
-    correlation_at,
-    decayed,
-    distance,
-    distances_by_kernel,
+    decayed_by_square,
+    dual,
+    squares,
+    squares_by_kernel,
 )
 from askwise.numerics import Mixed, Sloped, by_autograd, by_moments, mixed_moments
 
@@ -91,8 +92,9 @@ class Predictive:
         """Prior covariance with the points, which several kernels share."""
         if self.shares is None or x.requires_grad or not isinstance(self.prior, Stationary):
             return self.prior.cross(x, self.points)
-        r = distances_by_kernel(x, self.points[0], self.prior.lengthscale)
-        return correlation_at(self.prior.name, r).mul_(self.prior.outputscale[..., None, None])
+        name, scale = self.prior.name, self.prior.outputscale[..., None, None]
+        square = squares_by_kernel(x, self.points[0], self.prior.lengthscale / DECAY[name])
+        return decayed_by_square(name, square).mul_(scale)
 
     def in_noise(
         self, x: Float[Tensor, "*lane q d"], mean: Tensor, var: Tensor
@@ -133,7 +135,7 @@ class Predictive:
             prior.name,
             self.points.shape[-2] - (self.reference is not None),
             per_length,
-            points,
+            dual(points),
             torch.cat([points, torch.ones_like(points[..., :1])], -1),
             weights,
             mean,
@@ -184,11 +186,11 @@ class Score:
         """Prior correlation with the data's points, which scores of one belief share."""
         predictive, scaled = self.predictive, self.predictive.scaled
         if predictive.shares is None:
-            r = distance(x * scaled.per_length, scaled.points[..., : scaled.observed, :])
+            square = squares(x * scaled.per_length, scaled.dual[..., : scaled.observed, :])
         else:
             lengths = scaled.per_length[..., 0, :].reciprocal()
-            r = distances_by_kernel(x, predictive.points[0, ..., : scaled.observed, :], lengths)
-        return decayed(scaled.name, r)
+            square = squares_by_kernel(x, predictive.points[0, ..., : scaled.observed, :], lengths)
+        return decayed_by_square(scaled.name, square)
 
     def from_correlation(
         self, x: Float[Tensor, "*lane q d"], correlation: Float[Tensor, "*c q p"]
@@ -214,7 +216,7 @@ class Score:
         scaled = self.predictive.scaled
         with torch.no_grad():
             at = x * scaled.per_length
-            correlation, fall = correlation_and_fall(scaled.name, self._distances(x, at))
+            correlation, fall = correlation_and_fall(scaled.name, self._squares(x, at))
             if self.formula is None:
                 value, by_cross = self._mean(correlation @ scaled.mean), scaled.by_mean
             else:
@@ -225,12 +227,12 @@ class Score:
                 grad = grad.sum(0)
             return value, grad
 
-    def _distances(self, x: Float[Tensor, "*lane q d"], at: Float[Tensor, "*c q d"]) -> Tensor:
-        """Distances from the points, in the units of :func:`correlation_and_fall`."""
+    def _squares(self, x: Float[Tensor, "*lane q d"], at: Float[Tensor, "*c q d"]) -> Tensor:
+        """Squared distances from the points, in the units of :func:`correlation_and_fall`."""
         scaled = self.predictive.scaled
         if self.predictive.shares is None:
-            return distance(at, scaled.points)
-        return distances_by_kernel(x, self.predictive.points[0], scaled.per_length[..., 0, :].reciprocal())
+            return squares(at, scaled.dual)
+        return squares_by_kernel(x, self.predictive.points[0], scaled.per_length[..., 0, :].reciprocal())
 
     @property
     def in_closed_form(self) -> bool:
@@ -299,7 +301,8 @@ class Scaled:
     observed: int
     """Number of points, the reference apart."""
     per_length: Float[Tensor, "*k 1 d"]
-    points: Float[Tensor, "*lane p d"]
+    dual: Float[Tensor, "*lane p e"]
+    """The points, for :func:`squares`."""
     points_and_one: Float[Tensor, "*lane p e"]
     weights: Float[Tensor, "*c p m"]
     mean: Float[Tensor, "*c p 1"]
