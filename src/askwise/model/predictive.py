@@ -227,6 +227,28 @@ class Score:
                 grad = grad.sum(0)
             return value, grad
 
+    def with_curvature(
+        self, x: Float[Tensor, "*lane q d"]
+    ) -> (
+        tuple[Float[Tensor, "*lane q"], Float[Tensor, "*lane q d"], Float[Tensor, "*lane q d d"]] | None
+    ):
+        """Values, gradients and Hessians of a mean under one stationary kernel; None of other scores."""
+        predictive = self.predictive
+        if (
+            self.formula is not None
+            or predictive.shares is not None
+            or not isinstance(predictive.prior, Stationary)
+        ):
+            return None
+        scaled = predictive.scaled
+        with torch.no_grad():
+            at = x * scaled.per_length
+            square = squares(at, scaled.dual)
+            bends = bend(scaled.name, square)
+            correlation, fall = correlation_and_fall(scaled.name, square)
+            value = self._mean(correlation @ scaled.mean)
+            return value, *scaled.slope_and_curvature(at, fall, bends, scaled.by_mean)
+
     def _squares(self, x: Float[Tensor, "*lane q d"], at: Float[Tensor, "*c q d"]) -> Tensor:
         """Squared distances from the points, in the units of :func:`correlation_and_fall`."""
         scaled = self.predictive.scaled
@@ -321,3 +343,28 @@ class Scaled:
         """Gradient in the points, from that in their correlations with the points of the data."""
         pull = (fall * by_correlation) @ self.points_and_one
         return (pull[..., -1:] * at - pull[..., :-1]) * self.per_fall
+
+    def slope_and_curvature(
+        self,
+        at: Float[Tensor, "*c q d"],
+        fall: Float[Tensor, "*c q p"],
+        bends: Float[Tensor, "*c q p"],
+        by_correlation: Float[Tensor, "*e #q p"],
+    ) -> tuple[Float[Tensor, "*e q d"], Float[Tensor, "*e q d d"]]:
+        """Gradient and Hessian in the points, of a sum of correlations with these weights."""
+        d = at.shape[-1]
+        pull = (fall * by_correlation) @ self.points_and_one
+        grad = (pull[..., -1:] * at - pull[..., :-1]) * self.per_fall
+        # the sum of weights times (at - point)(at - point)^T
+        bent = (bends * by_correlation) @ self._moments
+        product, mean, total = bent[..., : d * d].unflatten(-1, (d, d)), bent[..., d * d : -1], bent[..., -1:]
+        cross = at[..., :, None] * (0.5 * total * at - mean)[..., None, :]
+        curvature = torch.diag_embed(pull[..., -1:].expand_as(at)) - (product + cross + cross.mT)
+        return grad, curvature * (self.per_fall[..., :, None] * self.per_length[..., None, :])
+
+    @functools.cached_property
+    def _moments(self) -> Float[Tensor, "*lane p e"]:
+        """Products of two coordinates of the points, the points, and ones."""
+        points = self.points_and_one[..., :-1]
+        products = (points[..., :, None] * points[..., None, :]).flatten(-2)
+        return torch.cat([products, self.points_and_one], -1)

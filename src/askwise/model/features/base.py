@@ -7,19 +7,24 @@ preference is antisymmetric by construction (supplement, section 4.1).
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Protocol, TypeVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""From points [*b, q, d] to values [*b, q] and gradients [*b, q, d]."""
 Key = TypeVar("Key", bound=Hashable)
 FEW_FUNCTIONS = 4
 """Number of functions of one kernel up to which computing its features does not pay off."""
 _CHUNK_ENTRIES = 2**18  # feature values that fit the CPU cache; with 2**24 each takes twice as long
+
+
+class Derivatives(Protocol):
+    """A function with its derivatives in closed form."""
+
+    def __call__(self, x: Tensor, order: int = 1) -> tuple[Tensor, ...]:
+        """Values [*b, q] at points [*b, q, d], gradients [*b, q, d], and of order 2 Hessians [*b, q, d, d]."""
 
 
 class Features(ABC):
@@ -48,8 +53,8 @@ class Features(ABC):
         return self(x) @ weights
 
     @abstractmethod
-    def as_function(self, weights: Float[Tensor, "*e m"]) -> ValueAndGradient:
-        """The function with these weights, one per batch of points, and its gradient, without autograd."""
+    def as_function(self, weights: Float[Tensor, "*e m"]) -> Derivatives:
+        """The function with these weights, one per batch of points, and its derivatives, without autograd."""
 
     def at_shared_points(
         self, x: Float[Tensor, "q d"], weights: Float[Tensor, "count *lane m"]

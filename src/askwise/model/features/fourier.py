@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from askwise.model.features.base import Features, ValueAndGradient, chunks_in_cache
+from askwise.model.features.base import Derivatives, Features, chunks_in_cache
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,24 @@ class FourierFeatures(Features):
             return torch.cat([(angle - phase.mT).cos_() @ size for angle in angles], -2)
         return torch.cat([angle.cos() @ even + angle.sin() @ odd for angle in angles], -2)
 
-    def as_function(self, weights: Float[Tensor, "*e m"]) -> ValueAndGradient:
+    def as_function(self, weights: Float[Tensor, "*e m"]) -> Derivatives:
         """In less than half the time of autograd, which would dominate the search of a draw."""
-        half = weights.shape[-1] // 2
+        half, d = weights.shape[-1] // 2, self.frequencies.shape[-1]
         weights = self._scale[..., 0] * weights
         size, phase = _polar(weights[..., None, :half], weights[..., None, half:])
 
-        def value_and_gradient(x: Tensor) -> tuple[Tensor, Tensor]:
+        def derivatives(x: Tensor, order: int = 1) -> tuple[Tensor, ...]:
             angle = x @ self.frequencies.mT - phase
-            value = (angle.cos() @ size.mT)[..., 0]
-            return value, angle.sin_().mul_(size) @ -self.frequencies
+            cosine = angle.cos()
+            value = (cosine @ size.mT)[..., 0]
+            grad = angle.sin_().mul_(size) @ -self.frequencies
+            if order == 1:
+                return value, grad
+            products = self.frequencies[..., :, None] * -self.frequencies[..., None, :]
+            hessian = cosine.mul_(size) @ products.flatten(-2)
+            return value, grad, hessian.unflatten(-1, (d, d))
 
-        return value_and_gradient
+        return derivatives
 
     @property
     def _scale(self) -> Tensor:

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from askwise.model.features.base import FEW_FUNCTIONS, Features, ValueAndGradient, lanes_by
+from askwise.model.features.base import FEW_FUNCTIONS, Derivatives, Features, lanes_by
 from askwise.model.kernels import Stationary
 
 _SAFETY_FACTOR = 2.0
@@ -59,7 +59,7 @@ class HilbertFeatures(Features):
             factors.append(sines.gather(-1, at.expand(*sines.shape[:-1], at.shape[-1])))
         return functools.reduce(torch.mul, factors) * self.scale[..., None, :]
 
-    def as_function(self, weights: Float[Tensor, "*e m"]) -> ValueAndGradient:
+    def as_function(self, weights: Float[Tensor, "*e m"]) -> Derivatives:
         """By contracting the grid of all weights with the sines of one dimension after another.
 
         The grid has unused entries, but these are matrix products: 30 times faster than looking up and
@@ -67,24 +67,36 @@ class HilbertFeatures(Features):
         """
         grid = self._on_grid(weights)
 
-        def value_and_gradient(x: Tensor) -> tuple[Tensor, Tensor]:
-            waves = []
-            for k in range(x.shape[-1]):
-                angle, frequency = self._angles(x, k)
-                waves.append((angle.sin(), angle.cos() * frequency))
-            with_sine, with_cosine = (_along_first(wave, grid, len(waves)) for wave in waves[0])
-            value, grads = _contracted(with_sine, waves[1:])
-            return value, torch.stack([_contracted(with_cosine, waves[1:], grads=False)[0], *grads], -1)
+        def derivatives(x: Tensor, order: int = 1) -> tuple[Tensor, ...]:
+            d = x.shape[-1]
+            mixed = _contracted(grid, [self._waves(x, k, order) for k in range(d)])
+            # of all mixed derivatives [.., (order + 1)^d], those of this order and below
+            each = [(order + 1) ** (d - 1 - k) for k in range(d)]
+            value, grad = mixed[..., 0], torch.stack([mixed[..., one] for one in each], -1)
+            if order == 1:
+                return value, grad
+            hessian = torch.stack([mixed[..., one + other] for one in each for other in each], -1)
+            return value, grad, hessian.unflatten(-1, (d, d))
 
-        return value_and_gradient
+        return derivatives
 
     def weighted_sum(self, x: Tensor, weights: Tensor) -> Tensor:
         """The same; few functions by contracting the grid, as in :meth:`as_function`."""
         if weights.shape[-1] > FEW_FUNCTIONS:
             return super().weighted_sum(x, weights)
-        sines = [self._angles(x, k)[0].sin() for k in range(x.shape[-1])]
-        first = _along_first(sines[0], self._on_grid(weights.movedim(-1, 0)), len(sines))
-        return _contracted(first, [(sine, sine) for sine in sines[1:]], grads=False)[0].movedim(0, -1)
+        waves = [self._waves(x, k, 0) for k in range(x.shape[-1])]
+        return _contracted(self._on_grid(weights.movedim(-1, 0)), waves)[..., 0].movedim(0, -1)
+
+    def _waves(self, x: Float[Tensor, "*b q d"], k: int, order: int) -> Float[Tensor, "*b q o n"]:
+        """All sines of dimension k at points, and their derivatives up to this order."""
+        angle, frequency = self._angles(x, k)
+        sine = angle.sin()
+        found = [sine]
+        if order:
+            found.append(angle.cos() * frequency)
+        if order > 1:
+            found.append(-sine * frequency.square())
+        return torch.stack(found, -2)
 
     def _angles(self, x: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """Arguments of all sines of dimension k at points [.., q, d], and their frequencies."""
@@ -108,27 +120,20 @@ class HilbertFeatures(Features):
         return grid.unflatten(-1, self._sizes)
 
 
-def _along_first(wave: Tensor, grid: Tensor, dimensions: int) -> Tensor:
-    """The first of the grid's ``dimensions`` contracted with waves [.., q, n]: [.., q, rest]."""
-    if dimensions == 1:
-        return (wave @ grid[..., None])[..., 0]
-    rest = grid.shape[-dimensions + 1 :]
-    return (wave @ grid.flatten(-dimensions + 1, -1)).unflatten(-1, rest)
-
-
 def _contracted(
-    grid: Float[Tensor, "..."], waves: Sequence[tuple[Tensor, Tensor]], *, grads: bool = True
-) -> tuple[Tensor, list[Tensor]]:
-    """A grid [.., q, n, ..] per point contracted with its sines, and with one sine replaced by a cosine."""
-    if not waves:
-        return grid, []
-    sine, cosine = (wave.reshape(*wave.shape, *[1] * (len(waves) - 1)) for wave in waves[0])
-    axis = -len(waves)
-    value, rest = _contracted((grid * sine).sum(axis), waves[1:], grads=grads)
-    if not grads:
-        return value, []
-    first, _ = _contracted((grid * cosine).sum(axis), waves[1:], grads=False)
-    return value, [first, *rest]
+    grid: Float[Tensor, "..."], waves: Sequence[Float[Tensor, "*b q o n"]]
+) -> Float[Tensor, "*b q e"]:
+    """The grid [*c, n, n', ..] at each point contracted with all products of one wave per dimension.
+
+    Of o waves each, the products are numbered like the digits of a number of base o.
+    """
+    first, *rest = waves
+    flat = grid.flatten(-len(waves), -1).unflatten(-1, (first.shape[-1], -1))
+    sums = (first.flatten(-3, -2) @ flat).unflatten(-2, first.shape[-3:-1])
+    for wave in rest:  # sums [.., q, products so far, what is left of the grid]
+        sums = wave[..., None, :, :] @ sums.unflatten(-1, (wave.shape[-1], -1))
+        sums = sums.flatten(-3, -2)
+    return sums[..., 0]
 
 
 def lane_parameters(prior: Stationary) -> list[tuple[float, ...]]:
