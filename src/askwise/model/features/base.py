@@ -64,12 +64,17 @@ class Features(ABC):
             return self.weighted_sum(x, weights.movedim(0, -1)).movedim(-1, 0)
         if not self.lanes:
             flat, parts = weights.flatten(0, -2), chunks_in_cache(x, self.count)
-            return torch.cat([flat @ self(part).mT for part in parts], -1).view(*weights.shape[:-1], len(x))
+            found = torch.cat([self.sums(part, flat) for part in parts], -1)
+            return found.view(*weights.shape[:-1], len(x))
         found = weights.new_empty(*weights.shape[:-1], len(x))
         for lanes in self.groups:
             one = self.select(int(lanes[0]))
             found[:, lanes] = one.at_shared_points(x, weights[:, lanes, : one.count])
         return found
+
+    @abstractmethod
+    def sums(self, x: Float[Tensor, "q d"], weights: Float[Tensor, "k m"]) -> Float[Tensor, "k q"]:
+        """``weights @ self(x).mT`` of many functions, with one kernel for all lanes."""
 
     def few_functions(self, weights: Float[Tensor, "count *lane m"], most: int) -> bool:
         """Whether there are at most so many functions per kernel."""

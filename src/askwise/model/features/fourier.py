@@ -62,6 +62,12 @@ class FourierFeatures(Features):
             return torch.cat([(angle - phase.mT).cos_() @ size for angle in angles], -2)
         return torch.cat([angle.cos() @ even + angle.sin() @ odd for angle in angles], -2)
 
+    def sums(self, x: Float[Tensor, "q d"], weights: Float[Tensor, "k m"]) -> Float[Tensor, "k q"]:
+        """The same without concatenating the features."""
+        half, weights = weights.shape[-1] // 2, self._scale[..., 0] * weights
+        angle = self.frequencies @ x.mT
+        return (weights[:, :half] @ angle.cos()).addmm_(weights[:, half:], angle.sin_())
+
     def as_function(self, weights: Float[Tensor, "*e m"]) -> Derivatives:
         """In less than half the time of autograd, which would dominate the search of a draw."""
         half, d = weights.shape[-1] // 2, self.frequencies.shape[-1]

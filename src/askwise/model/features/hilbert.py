@@ -59,6 +59,12 @@ class HilbertFeatures(Features):
             factors.append(sines.gather(-1, at.expand(*sines.shape[:-1], at.shape[-1])))
         return functools.reduce(torch.mul, factors) * self.scale[..., None, :]
 
+    def sums(self, x: Float[Tensor, "q d"], weights: Float[Tensor, "k m"]) -> Float[Tensor, "k q"]:
+        """The same from rows of sines, which are copied ten times faster than single ones are looked up."""
+        rows = (self._angles(x, k)[0].sin().mT.contiguous() for k in range(x.shape[-1]))
+        factors = (sines.index_select(0, self.index[:, k] - 1) for k, sines in enumerate(rows))
+        return (weights * self.scale) @ functools.reduce(torch.Tensor.mul_, factors)
+
     def as_function(self, weights: Float[Tensor, "*e m"]) -> Derivatives:
         """By contracting the grid of all weights with the sines of one dimension after another.
 
