@@ -26,7 +26,7 @@ from askwise.model.mixture import Mixture
 from askwise.model.predictive import Predictive, Score
 from askwise.numerics import Generators, check_one_a_lane, cholesky, generator, of_lanes, randn, root
 
-_CHUNK_ENTRIES = {"cpu": 2**20, "cuda": 2**26}  # feature values that fit the CPU cache or GPU memory
+_CHUNK_ENTRIES = {"cpu": 2**24, "cuda": 2**26}  # feature values that fit the memory
 _LANE_ENTRIES = {"cpu": 2**24, "cuda": 2**27}  # feature values of lanes at points of their own
 _MOST_FEATURES = 4096  # of a lane
 

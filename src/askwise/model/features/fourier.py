@@ -1,5 +1,6 @@
 """Random Fourier features: their error does not depend on the dimension."""
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -8,6 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from askwise.model.features.base import Derivatives, Features, chunks_in_cache
+
+_CHUNK_ENTRIES = 2**17  # angles that fit the cache of a CPU core, with their sines and cosines
 
 
 @dataclass(frozen=True)
@@ -70,20 +73,21 @@ class FourierFeatures(Features):
 
     def as_function(self, weights: Float[Tensor, "*e m"]) -> Derivatives:
         """In less than half the time of autograd, which would dominate the search of a draw."""
-        half, d = weights.shape[-1] // 2, self.frequencies.shape[-1]
+        half = weights.shape[-1] // 2
         weights = self._scale[..., 0] * weights
         size, phase = _polar(weights[..., None, :half], weights[..., None, half:])
 
         def derivatives(x: Tensor, order: int = 1) -> tuple[Tensor, ...]:
-            angle = x @ self.frequencies.mT - phase
-            cosine = angle.cos()
-            value = (cosine @ size.mT)[..., 0]
-            grad = angle.sin_().mul_(size) @ -self.frequencies
-            if order == 1:
-                return value, grad
-            products = self.frequencies[..., :, None] * -self.frequencies[..., None, :]
-            hessian = cosine.mul_(size) @ products.flatten(-2)
-            return value, grad, hessian.unflatten(-1, (d, d))
+            if x.ndim < 3 or x.is_cuda:
+                return _derivatives(x, self.frequencies, size, phase, order)
+            # one lane after another, as far as a cache goes: half the time
+            lanes = max(1, _CHUNK_ENTRIES // (x[..., 0, :, 0].numel() * half))
+            own = self.frequencies.split(lanes) if self.lanes else itertools.repeat(self.frequencies)
+            each = zip(x.split(lanes, -3), own, size.split(lanes, -3), phase.split(lanes, -3), strict=False)
+            found = [_derivatives(*parts, order) for parts in each]
+            return found[0] if len(found) == 1 else tuple(
+                torch.cat(part, x.ndim - 3) for part in zip(*found, strict=True)
+            )
 
         return derivatives
 
@@ -95,3 +99,18 @@ class FourierFeatures(Features):
 def _polar(even: Tensor, odd: Tensor) -> tuple[Tensor, Tensor]:
     """Size and phase of a wave, the sum of a cosine and a sine with these weights."""
     return torch.hypot(even, odd), torch.atan2(odd, even)
+
+
+def _derivatives(
+    x: Tensor, frequencies: Float[Tensor, "*lane half d"], size: Tensor, phase: Tensor, order: int
+) -> tuple[Tensor, ...]:
+    """Of a sum of waves: values, gradients and, of order 2, Hessians."""
+    angle = (x @ frequencies.mT).sub_(phase)
+    cosine = angle.cos()
+    value = (cosine @ size.mT)[..., 0]
+    grad = angle.sin_().mul_(size) @ -frequencies
+    if order == 1:
+        return value, grad
+    products = frequencies[..., :, None] * -frequencies[..., None, :]
+    hessian = cosine.mul_(size) @ products.flatten(-2)
+    return value, grad, hessian.unflatten(-1, products.shape[-2:])
