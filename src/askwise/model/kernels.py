@@ -328,9 +328,7 @@ def raised(x: Float[Tensor, "*a q d"]) -> Float[Tensor, "*a q e"]:
     return torch.cat([x, x.square().sum(-1, keepdim=True), torch.ones_like(x[..., :1])], -1)
 
 
-def squares(
-    x: Float[Tensor, "*a q d"], dual: Float[Tensor, "*b p e"]
-) -> Float[Tensor, "*c q p"]:
+def squares(x: Float[Tensor, "*a q d"], dual: Float[Tensor, "*b p e"]) -> Float[Tensor, "*c q p"]:
     """Squared distances between all points as one matrix product, in a quarter of the time of distances.
 
     They lose the last digits of short distances, which covariances among the data need and a search does
@@ -361,6 +359,7 @@ def correlation_at(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
 
 DECAY = {"se": 1.0, "matern32": math.sqrt(3), "matern52": math.sqrt(5)}
 """Multiples of the distance in lengthscales that :func:`decayed` and :func:`correlation_and_fall` take."""
+_LEAST = {torch.float64: -600.0, torch.float32: -60.0}  # exponents of correlations that are zero
 _NEAR = 1e-3  # distance below which the infinite third derivative of a Matern 3/2 is cut off
 FALL = {"se": -1.0, "matern32": -1.0, "matern52": -1 / 3}
 
@@ -369,7 +368,7 @@ def decayed(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """Correlation at distances in lengthscales times :data:`DECAY`."""
     # in place: with hundreds of candidates memory traffic dominates
     if name == "se":
-        return r.square().mul_(-0.5).exp_()
+        return decayed_by_square(name, r.square())
     decay = r.neg().exp_()
     if name == "matern32":
         return decay.mul_(1 + r)
@@ -378,7 +377,15 @@ def decayed(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
 
 def decayed_by_square(name: str, square: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """The same from the squares of these distances, which are overwritten."""
-    return square.mul_(-0.5).exp_() if name == "se" else decayed(name, square.sqrt_())
+    return _bell(square) if name == "se" else decayed(name, square.sqrt_())
+
+
+def _bell(square: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    """:math:`e^{-s/2}`, of which the square is overwritten; never a subnormal number.
+
+    The exponential of a number that leads to one takes a CPU up to a hundred times as long.
+    """
+    return square.mul_(-0.5).clamp_min_(_LEAST[square.dtype]).exp_()
 
 
 def correlation_and_fall(
@@ -390,7 +397,7 @@ def correlation_and_fall(
     Together and without constants they take half the operations.
     """
     if name == "se":
-        correlation = square.mul_(-0.5).exp_()
+        correlation = _bell(square)
         return correlation, correlation
     r = square.sqrt_()
     decay = r.neg().exp_()
@@ -405,7 +412,7 @@ def correlation_and_fall(
 def bend(name: str, square: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """Minus the derivative of the fall of :func:`correlation_and_fall` in r over r."""
     if name == "se":
-        return (-0.5 * square).exp_()
+        return _bell(square.clone())
     r = square.sqrt()
     decay = r.neg().exp_()
     return decay.div_(r.clamp_min_(_NEAR)) if name == "matern32" else decay
@@ -414,7 +421,7 @@ def bend(name: str, square: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
 def steepness(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """Derivative of the correlation in r, divided by r: finite at r = 0."""
     if name == "se":
-        return r.square().mul_(-0.5).exp_().neg_()
+        return _bell(r.square()).neg_()
     if name == "matern32":
         return (r * -math.sqrt(3)).exp_().mul_(-3)
     scaled = r * math.sqrt(5)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -21,7 +21,7 @@ from askwise.errors import Refused
 from askwise.model.belief import Belief
 from askwise.model.features import features, lane_groups
 from askwise.model.features.base import Derivatives, Features
-from askwise.model.kernels import DECAY, Covariance, Stationary, decayed_by_square, dual, squares
+from askwise.model.kernels import DECAY, Covariance, Stationary, decayed_by_square, dual, raised
 from askwise.model.mixture import Mixture
 from askwise.model.predictive import Predictive, Score
 from askwise.numerics import Generators, check_one_a_lane, cholesky, generator, of_lanes, randn, root
@@ -44,7 +44,7 @@ class Path:
     prior: Covariance
     points: Float[Tensor, "*lane p d"]
     update: Float[Tensor, "count *lane p"]
-    in_closed_form = True
+    in_closed_form = curved = True
 
     def __call__(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
         """Values of all draws at ``x``."""
@@ -62,10 +62,7 @@ class Path:
         self, x: Float[Tensor, "count *lane q d"]
     ) -> tuple[Float[Tensor, "count *lane q"], Float[Tensor, "count *lane q d"]]:
         """Values and gradients of the draws, each at its own points."""
-        with torch.no_grad():
-            update, more = self._parts[0].with_gradient(x)
-            value, grad = self._prior_draw(x, 1)
-            return value + update, grad + more
+        return self._sum.with_gradient(x)
 
     def with_curvature(
         self, x: Float[Tensor, "count *lane q d"]
@@ -73,23 +70,11 @@ class Path:
         Float[Tensor, "count *lane q"], Float[Tensor, "count *lane q d"], Float[Tensor, "count *lane q d d"]
     ]:
         """Values, gradients and Hessians of the draws, each at its own points."""
-        with torch.no_grad():
-            update = self._parts[0].with_curvature(x)
-            assert update is not None
-            value, grad, hessian = (
-                one + other for one, other in zip(update, self._prior_draw(x, 2), strict=True)
-            )
-            return value, grad, hessian
+        return self._sum.with_curvature(x)
 
-    def _prior_draw(self, x: Tensor, order: int) -> tuple[Tensor, ...]:
-        """The prior draw and its derivatives."""
-        each = max(1, math.prod(x.shape[:-2]) * self.features.count)
-        chunk = max(1, _CHUNK_ENTRIES[x.device.type] // each)
-        parts = [self._parts[1](part, order) for part in x.split(chunk, -2)]
-        if len(parts) == 1:
-            return parts[0]
-        dims = range(-1, -2 - order, -1)
-        return tuple(torch.cat(part, dim) for part, dim in zip(zip(*parts, strict=True), dims, strict=True))
+    def select(self, draws: Int[Tensor, " k"]) -> "_Sum":
+        """Some of the draws [count * lane], to be evaluated with gradients."""
+        return self._sum.select(draws)
 
     def roughly(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
         """Values in single precision, which are enough to rank points and take a fifth of the time."""
@@ -110,10 +95,59 @@ class Path:
         return _Rough(prior.name, self.features.single(), *tensors)
 
     @functools.cached_property
-    def _parts(self) -> tuple[Score, Derivatives]:
-        """The update and the prior draw, whose sum is the draw, with derivatives."""
-        update = Predictive(self.prior, self.points, self.update[..., None]).score()
-        return update, self.features.as_function(self.weights)
+    def _sum(self) -> "_Sum":
+        update = Predictive(self.prior, self.points, self.update[..., None])
+        return _Sum(update, self.features.as_function(self.weights), self.features.count)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A prior draw and its update, whose sum is the draw, with derivatives."""
+
+    update: Predictive
+    drawn: Derivatives
+    features: int
+    """Their number, which tells how many points fit the memory."""
+
+    def __call__(self, x: Float[Tensor, "*c q d"]) -> Float[Tensor, "*c q"]:
+        return self.with_gradient(x)[0]
+
+    def with_gradient(self, x: Float[Tensor, "*c q d"]) -> tuple[Tensor, Tensor]:
+        with torch.no_grad():
+            value, grad = (one + more for one, more in zip(self._drawn(x, 1), self._score.with_gradient(x), strict=True))
+            return value, grad
+
+    def with_curvature(self, x: Float[Tensor, "*c q d"]) -> tuple[Tensor, Tensor, Tensor]:
+        with torch.no_grad():
+            parts = zip(self._drawn(x, 2), self._score.with_curvature(x), strict=True)
+            value, grad, hessian = (one + more for one, more in parts)
+            return value, grad, hessian
+
+    def select(self, index: Int[Tensor, " k"]) -> "_Sum":
+        """Some of the draws."""
+        update = self.update
+        lanes = update.points.shape[:-2]
+        lane = index % lanes.numel()
+        points = update.points.flatten(0, -3)[lane] if lanes else update.points
+        prior = update.prior
+        if prior.lanes:
+            prior = prior.select(lane)
+        chosen = Predictive(prior, points, update.weights.flatten(0, -3)[index])
+        return _Sum(chosen, self.drawn.select(index), self.features)
+
+    @functools.cached_property
+    def _score(self) -> Score:
+        return self.update.score()
+
+    def _drawn(self, x: Tensor, order: int) -> tuple[Tensor, ...]:
+        """The prior draw and its derivatives."""
+        each = max(1, math.prod(x.shape[:-2]) * self.features)
+        chunk = max(1, _CHUNK_ENTRIES[x.device.type] // each)
+        parts = [self.drawn(part, order) for part in x.split(chunk, -2)]
+        if len(parts) == 1:
+            return parts[0]
+        dims = range(-1, -2 - order, -1)
+        return tuple(torch.cat(part, dim) for part, dim in zip(zip(*parts, strict=True), dims, strict=True))
 
 
 @dataclass(frozen=True)
@@ -129,15 +163,16 @@ class _Rough:
 
     def __call__(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
         """Values at points of all draws [q, d], of each lane or of each draw."""
-        square = squares((x - 0.5) * self.per_length, self.points)
+        square = (self.points @ raised((x - 0.5) * self.per_length).mT).clamp_min_(0)
         correlation = decayed_by_square(self.kernel, square)
         if x.ndim > self.weights.ndim:  # each draw has its own points
-            drawn = self.features.weighted_sum(x, self.weights[..., None])
-            return (drawn + correlation @ self.update[..., None])[..., 0]
-        update = (correlation @ self.update.movedim(0, -1)).movedim(-1, 0)
+            drawn = self.features.weighted_sum(x, self.weights[..., None])[..., 0]
+            return drawn + (self.update[..., None, :] @ correlation)[..., 0, :]
         if x.ndim == 2:
-            return self.features.at_shared_points(x, self.weights) + update
-        return self.features.weighted_sum(x, self.weights.movedim(0, -1)).movedim(-1, 0) + update
+            drawn = self.features.at_shared_points(x, self.weights)
+        else:
+            drawn = self.features.weighted_sum(x, self.weights.movedim(0, -1)).movedim(-1, 0)
+        return drawn + (self.update.movedim(0, -2) @ correlation).movedim(-2, 0)
 
 
 @dataclass(frozen=True)
@@ -148,7 +183,7 @@ class PathOfEach:
     lanes: torch.Size
     groups: tuple[tuple[Tensor, Path], ...]
     """Which of the draws [count * lane], and a path that has these as its lanes."""
-    in_closed_form = True
+    in_closed_form = curved = True
 
     def __call__(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
         """Values of all draws at ``x``."""

@@ -227,20 +227,17 @@ class Score:
                 grad = grad.sum(0)
             return value, grad
 
+    @property
+    def curved(self) -> bool:
+        """Whether it has Hessians in closed form, as the mean under one stationary kernel has."""
+        one = self.predictive.shares is None and isinstance(self.predictive.prior, Stationary)
+        return self.formula is None and one
+
     def with_curvature(
         self, x: Float[Tensor, "*lane q d"]
-    ) -> (
-        tuple[Float[Tensor, "*lane q"], Float[Tensor, "*lane q d"], Float[Tensor, "*lane q d d"]] | None
-    ):
-        """Values, gradients and Hessians of a mean under one stationary kernel; None of other scores."""
-        predictive = self.predictive
-        if (
-            self.formula is not None
-            or predictive.shares is not None
-            or not isinstance(predictive.prior, Stationary)
-        ):
-            return None
-        scaled = predictive.scaled
+    ) -> tuple[Float[Tensor, "*lane q"], Float[Tensor, "*lane q d"], Float[Tensor, "*lane q d d"]]:
+        """Values, gradients and Hessians of the points, if it is :attr:`curved`."""
+        scaled = self.predictive.scaled
         with torch.no_grad():
             at = x * scaled.per_length
             square = squares(at, scaled.dual)

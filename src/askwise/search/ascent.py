@@ -1,6 +1,7 @@
 """Local maximisation of a score from many starts at once."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -32,8 +33,20 @@ class Differentiable(Protocol):
 class Curved(Protocol):
     """A score that may have its own Hessian; others are differentiated numerically."""
 
-    def with_curvature(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
-        """Scores, gradients and Hessians; None if there is no closed form."""
+    @property
+    def curved(self) -> bool:
+        """Whether it has."""
+
+    def with_curvature(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores, gradients and Hessians."""
+
+
+@runtime_checkable
+class Selectable(Protocol):
+    """A score of many lanes that can be evaluated for some of them."""
+
+    def select(self, lanes: Tensor) -> Scored:
+        """The score of these, counted in one dimension."""
 
 
 def local_maxima(
@@ -50,16 +63,7 @@ def local_maxima(
     """
     *shape, count, q, d = start.shape
 
-    def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
-        x = flat.view(*shape, -1, q, d) if q > 1 else flat.view(*shape, -1, d)
-        value, grad = with_gradient(score, x)
-        value = (value / -scale).nan_to_num_(torch.inf, torch.inf, torch.inf)  # non-finite scores lose
-        value, grad = value.reshape(-1), (grad.reshape(*shape, -1, q * d) / -scale[..., None]).flatten(0, -2)
-        if domain is not None and domain.constrained:
-            excess, by_x = domain.excess(flat.view(-1, q, d))
-            value, grad = value + _PENALTY * excess.sum(-1), grad + _PENALTY * by_x.view(-1, q * d)
-        return value, grad
-
+    objective = _Objective(score, tuple(shape), scale, (q, d), domain)
     flat = start.reshape(-1, q * d)
     moves = flat.new_ones(q * d, dtype=torch.bool) if free is None else free.repeat(q)
     lower, upper = torch.where(moves, 0.0, flat), torch.where(moves, 1.0, flat)
@@ -68,9 +72,12 @@ def local_maxima(
     keep, after = min(count, max(_KEEP, count // 8)), _TRIAL if curved else 4 * _TRIAL
     inverse, known = None, None
     if curved:
-        constrained = domain is not None and domain.constrained
-        exact = None if constrained or q > 1 else _with_curvature(score, flat.view(*shape, -1, d), -scale)
-        inverse, known = _inverse_hessian(exact or _by_differences(objective, flat, columns), columns)
+        exact = q == 1 and isinstance(score, Curved) and score.curved
+        if exact and (domain is None or not domain.constrained):
+            curvature = _in_closed_form(score, flat.view(*shape, -1, d), -scale)
+        else:
+            curvature = _by_differences(objective, flat, columns)
+        inverse, known = _inverse_hessian(curvature, columns)
     found, value = minimize(
         objective,
         flat,
@@ -87,15 +94,44 @@ def local_maxima(
     return found.view(*shape, -1, q, d), value.view(*shape, -1)
 
 
+@dataclass(frozen=True)
+class _Objective:
+    """Minus the scaled score of the starts of all lanes, one after the other."""
+
+    score: Scored
+    shape: tuple[int, ...]
+    scale: Float[Tensor, "*c 1"]
+    size: tuple[int, int]
+    domain: Domain | None
+
+    def __call__(self, flat: Float[Tensor, "r k"]) -> tuple[Float[Tensor, " r"], Float[Tensor, "r k"]]:
+        """Values and gradients."""
+        q, d = self.size
+        x = flat.view(*self.shape, -1, q, d) if q > 1 else flat.view(*self.shape, -1, d)
+        value, grad = with_gradient(self.score, x)
+        value = (value / -self.scale).nan_to_num_(torch.inf, torch.inf, torch.inf)  # non-finite scores lose
+        grad = (grad.reshape(*self.shape, -1, q * d) / -self.scale[..., None]).flatten(0, -2)
+        value = value.reshape(-1)
+        if self.domain is not None and self.domain.constrained:
+            excess, by_x = self.domain.excess(flat.view(-1, q, d))
+            value, grad = value + _PENALTY * excess.sum(-1), grad + _PENALTY * by_x.view(-1, q * d)
+        return value, grad
+
+    def among(self, groups: Int[Tensor, " g"]) -> "_Objective | None":
+        """That of some of the lanes, if the score can be evaluated for them alone."""
+        if not isinstance(self.score, Selectable):
+            return None
+        scale = self.scale.flatten(0, -2)[groups]
+        return replace(self, score=self.score.select(groups), shape=(len(groups),), scale=scale)
+
+
 Curvature = tuple[Float[Tensor, " r"], Float[Tensor, "r k"], Float[Tensor, "r k k"]]
 """Values, gradients and Hessians."""
 
 
-def _with_curvature(score: Scored, x: Float[Tensor, "*c s d"], unit: Float[Tensor, "*c 1"]) -> Curvature | None:
-    """The scores in this unit with gradients and Hessians, if the score has them in closed form."""
-    found = score.with_curvature(x) if isinstance(score, Curved) else None
-    if found is None:
-        return None
+def _in_closed_form(score: Curved, x: Float[Tensor, "*c s d"], unit: Float[Tensor, "*c 1"]) -> Curvature:
+    """The scores in this unit with gradients and Hessians."""
+    found = score.with_curvature(x)
     value, grad, hessian = found[0] / unit, found[1] / unit[..., None], found[2] / unit[..., None, None]
     value = value.nan_to_num_(torch.inf, torch.inf, torch.inf)
     return value.flatten(), grad.flatten(0, -2), hessian.flatten(0, -3)

@@ -17,7 +17,7 @@ from torch import Tensor
 Key = TypeVar("Key", bound=Hashable)
 FEW_FUNCTIONS = 4
 """Number of functions of one kernel up to which computing its features does not pay off."""
-_CHUNK_ENTRIES = 2**18  # feature values that fit the CPU cache; with 2**24 each takes twice as long
+_CHUNK_ENTRIES = 2**20  # feature values that nearly fit the CPU cache; with 2**24 each takes twice as long
 
 
 class Derivatives(Protocol):
@@ -25,6 +25,9 @@ class Derivatives(Protocol):
 
     def __call__(self, x: Tensor, order: int = 1) -> tuple[Tensor, ...]:
         """Values [*b, q] at points [*b, q, d], gradients [*b, q, d], and of order 2 Hessians [*b, q, d, d]."""
+
+    def select(self, index: Int[Tensor, " k"]) -> "Derivatives":
+        """Some of the functions, counted in one dimension."""
 
 
 class Features(ABC):
@@ -119,5 +122,8 @@ def lanes_by(keys: Iterable[Key]) -> dict[Key, Int[Tensor, " k"]]:
 
 
 def chunks_in_cache(x: Float[Tensor, "*b q d"], each: int) -> Sequence[Float[Tensor, "*b p d"]]:
-    """The points in chunks that fit the CPU cache with ``each`` features per point; on a GPU one chunk."""
-    return [x] if x.is_cuda else x.split(max(1, _CHUNK_ENTRIES // max(1, each)), -2)
+    """The points in even chunks that fit the CPU cache with ``each`` features per point; on a GPU one chunk."""
+    if x.is_cuda:
+        return [x]
+    chunks = math.ceil(x.shape[-2] * max(1, each) / _CHUNK_ENTRIES)
+    return x.split(math.ceil(max(1, x.shape[-2]) / max(1, chunks)), -2)

@@ -71,25 +71,11 @@ class FourierFeatures(Features):
         angle = self.frequencies @ x.mT
         return (weights[:, :half] @ angle.cos()).addmm_(weights[:, half:], angle.sin_())
 
-    def as_function(self, weights: Float[Tensor, "*e m"]) -> Derivatives:
+    def as_function(self, weights: Float[Tensor, "*e m"]) -> "Waves":
         """In less than half the time of autograd, which would dominate the search of a draw."""
         half = weights.shape[-1] // 2
         weights = self._scale[..., 0] * weights
-        size, phase = _polar(weights[..., None, :half], weights[..., None, half:])
-
-        def derivatives(x: Tensor, order: int = 1) -> tuple[Tensor, ...]:
-            if x.ndim < 3 or x.is_cuda:
-                return _derivatives(x, self.frequencies, size, phase, order)
-            # one lane after another, as far as a cache goes: half the time
-            lanes = max(1, _CHUNK_ENTRIES // (x[..., 0, :, 0].numel() * half))
-            own = self.frequencies.split(lanes) if self.lanes else itertools.repeat(self.frequencies)
-            each = zip(x.split(lanes, -3), own, size.split(lanes, -3), phase.split(lanes, -3), strict=False)
-            found = [_derivatives(*parts, order) for parts in each]
-            return found[0] if len(found) == 1 else tuple(
-                torch.cat(part, x.ndim - 3) for part in zip(*found, strict=True)
-            )
-
-        return derivatives
+        return Waves(self.frequencies, *_polar(weights[..., None, :half], weights[..., None, half:]))
 
     @property
     def _scale(self) -> Tensor:
@@ -101,16 +87,42 @@ def _polar(even: Tensor, odd: Tensor) -> tuple[Tensor, Tensor]:
     return torch.hypot(even, odd), torch.atan2(odd, even)
 
 
-def _derivatives(
-    x: Tensor, frequencies: Float[Tensor, "*lane half d"], size: Tensor, phase: Tensor, order: int
-) -> tuple[Tensor, ...]:
-    """Of a sum of waves: values, gradients and, of order 2, Hessians."""
-    angle = (x @ frequencies.mT).sub_(phase)
-    cosine = angle.cos()
-    value = (cosine @ size.mT)[..., 0]
-    grad = angle.sin_().mul_(size) @ -frequencies
-    if order == 1:
-        return value, grad
-    products = frequencies[..., :, None] * -frequencies[..., None, :]
-    hessian = cosine.mul_(size) @ products.flatten(-2)
-    return value, grad, hessian.unflatten(-1, products.shape[-2:])
+@dataclass(frozen=True)
+class Waves:
+    """Sums of waves, and their derivatives."""
+
+    frequencies: Float[Tensor, "*lane half d"]
+    size: Float[Tensor, "*e 1 half"]
+    phase: Float[Tensor, "*e 1 half"]
+
+    def __call__(self, x: Float[Tensor, "*e q d"], order: int = 1) -> tuple[Tensor, ...]:
+        """Values, gradients and, of order 2, Hessians."""
+        if x.ndim < 3 or x.is_cuda:
+            return self._derivatives(x, order)
+        # some lanes after others, as many as fit a cache: half the time
+        lanes = max(1, _CHUNK_ENTRIES // max(1, x[..., 0, :, 0].numel() * self.size.shape[-1]))
+        if lanes >= x.shape[-3]:
+            return self._derivatives(x, order)
+        shared = itertools.repeat(self.frequencies)
+        own = self.frequencies.split(lanes, -3) if self.frequencies.ndim > 2 else shared
+        each = zip(own, self.size.split(lanes, -3), self.phase.split(lanes, -3), strict=False)
+        found = [Waves(*part)._derivatives(at, order) for at, part in zip(x.split(lanes, -3), each, strict=True)]
+        return tuple(torch.cat(part, x.ndim - 3) for part in zip(*found, strict=True))
+
+    def select(self, index: Int[Tensor, " k"]) -> "Waves":
+        """Some of the sums, counted in one dimension."""
+        frequencies, lanes = self.frequencies, self.frequencies.shape[:-2]
+        if lanes:
+            frequencies = frequencies.flatten(0, -3)[index % lanes.numel()]
+        return Waves(frequencies, self.size.flatten(0, -3)[index], self.phase.flatten(0, -3)[index])
+
+    def _derivatives(self, x: Tensor, order: int) -> tuple[Tensor, ...]:
+        angle = (x @ self.frequencies.mT).sub_(self.phase)
+        cosine = angle.cos()
+        value = (cosine @ self.size.mT)[..., 0]
+        grad = angle.sin_().mul_(self.size) @ -self.frequencies
+        if order == 1:
+            return value, grad
+        products = self.frequencies[..., :, None] * -self.frequencies[..., None, :]
+        hessian = cosine.mul_(self.size) @ products.flatten(-2)
+        return value, grad, hessian.unflatten(-1, products.shape[-2:])
