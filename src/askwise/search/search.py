@@ -34,10 +34,10 @@ _DISTANCE_ROWS = 2**10  # of a distance matrix computed at once
 _WARM_POINTS, _PERTURBATION = 32, 0.05  # the best queried points, and perturbations of them
 _CANDIDATES = 128  # Sobol points per dimension plus one
 _STARTS, _GROUP_STARTS = 4, 8  # per dimension, the first two of which count twice; and groups
-_DRAW_STARTS = 6  # per dimension; as good as 8 on 240 draws, whose candidates are many
-_DRAW_FACTOR = 8  # more Sobol points for draws
-# in more dimensions many maxima are on faces: a point in five has a given coordinate at its bound
-_LOW_DIMENSION, _STRETCH = 3, 1.25
+_DRAW_STARTS = 4  # per dimension; as good as 8 on 240 draws, whose candidates are many
+_LOW_DIMENSION, _DRAW_FACTORS = 3, (8, 16)  # more Sobol points for draws, in low and in high dimension
+# with many dimensions maxima are on faces: a point in five has a given coordinate there, and half of them do
+_STRETCH, _STRETCHED = 1.25, 2**13
 _WARM_STARTS = 2
 _RANKED = 64  # times as many as starts are the highest points, among which local maxima are looked for
 _DUPLICATE_DISTANCE = 1e-6  # points closer than this in every coordinate are duplicates
@@ -183,11 +183,14 @@ class Search:
     def _best_point(self, score: Scored, draws: tuple[int, ...]) -> Tensor:
         d, dimensions = self.warm.shape[-1], self._dimensions
         # a draw of f has many more local maxima than posterior moments, especially in high dimension
-        factor = _DRAW_FACTOR if draws else 1
+        high = dimensions > _LOW_DIMENSION
+        factor = _DRAW_FACTORS[high] if draws else 1
         shape, count = (*draws, *self.lanes), factor * _CANDIDATES * (1 + dimensions)
         if self.domain is None:
-            stretch = _STRETCH if draws and dimensions > _LOW_DIMENSION else 1.0
-            fixed, neighbours = _sobol(count, d, self.warm.device, stretch)
+            if draws and high:
+                fixed, neighbours = _sobol(max(_STRETCHED, count // 2), d, self.warm.device, _STRETCH)
+            else:
+                fixed, neighbours = _sobol(count, d, self.warm.device)
         else:
             fixed, neighbours = _distinct_settings(count, self.domain)
         sobol, warm = fixed.expand(*shape, -1, -1), self.warm.expand(*shape, -1, -1)
