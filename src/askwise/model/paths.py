@@ -114,7 +114,9 @@ class _Sum:
 
     def with_gradient(self, x: Float[Tensor, "*c q d"]) -> tuple[Tensor, Tensor]:
         with torch.no_grad():
-            value, grad = (one + more for one, more in zip(self._drawn(x, 1), self._score.with_gradient(x), strict=True))
+            value, grad = (
+                one + more for one, more in zip(self._drawn(x, 1), self._score.with_gradient(x), strict=True)
+            )
             return value, grad
 
     def with_curvature(self, x: Float[Tensor, "*c q d"]) -> tuple[Tensor, Tensor, Tensor]:

@@ -62,7 +62,6 @@ def local_maxima(
     penalties: snap the result.
     """
     *shape, count, q, d = start.shape
-
     objective = _Objective(score, tuple(shape), scale, (q, d), domain)
     flat = start.reshape(-1, q * d)
     moves = flat.new_ones(q * d, dtype=torch.bool) if free is None else free.repeat(q)
@@ -72,8 +71,8 @@ def local_maxima(
     keep, after = min(count, max(_KEEP, count // 8)), _TRIAL if curved else 4 * _TRIAL
     inverse, known = None, None
     if curved:
-        exact = q == 1 and isinstance(score, Curved) and score.curved
-        if exact and (domain is None or not domain.constrained):
+        free_of_penalties = q == 1 and (domain is None or not domain.constrained)
+        if free_of_penalties and isinstance(score, Curved) and score.curved:
             curvature = _in_closed_form(score, flat.view(*shape, -1, d), -scale)
         else:
             curvature = _by_differences(objective, flat, columns)
@@ -117,10 +116,14 @@ class _Objective:
             value, grad = value + _PENALTY * excess.sum(-1), grad + _PENALTY * by_x.view(-1, q * d)
         return value, grad
 
-    def among(self, groups: Int[Tensor, " g"]) -> "_Objective | None":
-        """That of some of the lanes, if the score can be evaluated for them alone."""
-        if not isinstance(self.score, Selectable):
-            return None
+    @property
+    def divisible(self) -> bool:
+        """Whether the score can be evaluated for some of the lanes."""
+        return isinstance(self.score, Selectable)
+
+    def among(self, groups: Int[Tensor, " g"]) -> "_Objective":
+        """That of some of the lanes."""
+        assert isinstance(self.score, Selectable)
         scale = self.scale.flatten(0, -2)[groups]
         return replace(self, score=self.score.select(groups), shape=(len(groups),), scale=scale)
 
@@ -137,7 +140,9 @@ def _in_closed_form(score: Curved, x: Float[Tensor, "*c s d"], unit: Float[Tenso
     return value.flatten(), grad.flatten(0, -2), hessian.flatten(0, -3)
 
 
-def _by_differences(objective: Objective, start: Float[Tensor, "r k"], columns: Int[Tensor, " c"]) -> Curvature:
+def _by_differences(
+    objective: Objective, start: Float[Tensor, "r k"], columns: Int[Tensor, " c"]
+) -> Curvature:
     """Values, gradients and Hessians in these variables, by finite differences of gradients.
 
     All differences are one evaluation, which for a single study costs hardly more than that of the

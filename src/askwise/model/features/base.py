@@ -24,7 +24,7 @@ class Derivatives(Protocol):
     """A function with its derivatives in closed form."""
 
     def __call__(self, x: Tensor, order: int = 1) -> tuple[Tensor, ...]:
-        """Values [*b, q] at points [*b, q, d], gradients [*b, q, d], and of order 2 Hessians [*b, q, d, d]."""
+        """Values [*b, q] at points [*b, q, d] gradients [*b, q, d]; of order 2 Hessians [*b, q, d, d]."""
 
     def select(self, index: Int[Tensor, " k"]) -> "Derivatives":
         """Some of the functions, counted in one dimension."""
@@ -122,7 +122,7 @@ def lanes_by(keys: Iterable[Key]) -> dict[Key, Int[Tensor, " k"]]:
 
 
 def chunks_in_cache(x: Float[Tensor, "*b q d"], each: int) -> Sequence[Float[Tensor, "*b p d"]]:
-    """The points in even chunks that fit the CPU cache with ``each`` features per point; on a GPU one chunk."""
+    """The points in even chunks that fit the CPU cache with ``each`` features a point; on a GPU one chunk."""
     if x.is_cuda:
         return [x]
     chunks = math.ceil(x.shape[-2] * max(1, each) / _CHUNK_ENTRIES)

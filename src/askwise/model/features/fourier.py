@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from askwise.model.features.base import Derivatives, Features, chunks_in_cache
+from askwise.model.features.base import Features, chunks_in_cache
 
 _CHUNK_ENTRIES = 2**17  # angles that fit the cache of a CPU core, with their sines and cosines
 
@@ -106,7 +106,9 @@ class Waves:
         shared = itertools.repeat(self.frequencies)
         own = self.frequencies.split(lanes, -3) if self.frequencies.ndim > 2 else shared
         each = zip(own, self.size.split(lanes, -3), self.phase.split(lanes, -3), strict=False)
-        found = [Waves(*part)._derivatives(at, order) for at, part in zip(x.split(lanes, -3), each, strict=True)]
+        found = [
+            Waves(*part)._derivatives(at, order) for at, part in zip(x.split(lanes, -3), each, strict=True)
+        ]
         return tuple(torch.cat(part, x.ndim - 3) for part in zip(*found, strict=True))
 
     def select(self, index: Int[Tensor, " k"]) -> "Waves":
