@@ -14,7 +14,6 @@ import askwise as aw
 from askwise.model.belief import Belief
 from askwise.model.kernels import (
     Stationary,
-    correlation_at,
     covariance,
     decayed_by_square,
     distance,
@@ -499,11 +498,21 @@ def test_squared_distances_are_those_of_the_differences():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_correlations_are_never_subnormal_numbers_which_are_slow(dtype):
+def test_correlations_of_a_search_are_never_subnormal_numbers_which_are_slow(dtype):
     r = torch.linspace(0, 60, 1000, dtype=dtype)
-    for found in (correlation_at("se", r), decayed_by_square("se", r.square()), -steepness("se", r)):
-        assert (found >= torch.finfo(dtype).tiny).all()
-        torch.testing.assert_close(found, torch.exp(-0.5 * r.double() ** 2).to(dtype), rtol=1e-4, atol=1e-25)
+    found, want = decayed_by_square("se", r.square()), torch.exp(-0.5 * r.double() ** 2)
+    assert (found >= torch.finfo(dtype).tiny).all()
+    torch.testing.assert_close(found, want.to(dtype), rtol=1e-4, atol=1e-25)
+
+
+def test_very_short_lengthscales_separate_points_and_know_equal_ones():
+    """Such as those of items, of which each is its own kind."""
+    X = uniform(6, 1)
+    one = aw.infer(aw.Data.binary(X, [0, 1, 1, 0, 1, 1]), aw.kernel("se", 1e-6))
+    torch.testing.assert_close(one.predictive.score()(X), one.mean(X), rtol=0, atol=1e-12)
+    path = aw.paths.draw(one, 2, torch.Generator().manual_seed(0))
+    update = replace(path, weights=torch.zeros_like(path.weights))  # whose waves are as short
+    torch.testing.assert_close(update.roughly(X), update(X), rtol=0, atol=1e-5)
 
 
 def test_the_mean_has_the_hessian_of_its_gradient(case):

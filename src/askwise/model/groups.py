@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from askwise.model.belief import Belief, symmetric
-from askwise.model.kernels import Stationary, correlation_and_fall, distance, squares
+from askwise.model.kernels import Stationary, correlation_and_fall, distance
 from askwise.model.mixture import Mixture
 from askwise.numerics import by_autograd, epistemic_variance
 
@@ -52,7 +52,7 @@ class GroupScore:
             count, q = x.shape[0], x.shape[-2]
             scaled = self.belief.predictive.scaled
             at = x.movedim(0, -3).flatten(-3, -2) * scaled.per_length
-            correlation, fall = correlation_and_fall(scaled.name, squares(at, scaled.dual))
+            correlation, fall = correlation_and_fall(scaled.name, scaled.squares(at))
             own_at, own = self._champions
             each = (count, q)
             group = _joined(own, (correlation @ scaled.weights).unflatten(-2, each))
@@ -71,7 +71,7 @@ class GroupScore:
         """The champion in the units of :func:`correlation_and_fall`, and its product with the weights."""
         scaled = self.belief.predictive.scaled
         at = self.champion * scaled.per_length
-        return at, correlation_and_fall(scaled.name, squares(at, scaled.dual))[0] @ scaled.weights
+        return at, correlation_and_fall(scaled.name, scaled.squares(at))[0] @ scaled.weights
 
     def _through_total(
         self, group: Float[Tensor, "*b m k"], between: Float[Tensor, "*b m m"]

@@ -332,9 +332,15 @@ def squares(x: Float[Tensor, "*a q d"], dual: Float[Tensor, "*b p e"]) -> Float[
     """Squared distances between all points as one matrix product, in a quarter of the time of distances.
 
     They lose the last digits of short distances, which covariances among the data need and a search does
-    not: a correlation errs by 1e-16 times the squares of the points in lengthscales.
+    not: a correlation errs by 1e-16 times the squares of the points in lengthscales, which must not be
+    :func:`tiny`.
     """
     return (raised(x) @ dual.mT).clamp_min_(0)
+
+
+def tiny(lengths: Float[Tensor, "*b"], dtype: torch.dtype = torch.float64) -> bool:
+    """Whether one of the lengthscales is too short for :func:`squares`, such as those of items."""
+    return float(lengths.min()) < _SHORTEST[dtype]
 
 
 def dual(y: Float[Tensor, "*b p d"]) -> Float[Tensor, "*b p e"]:
@@ -360,6 +366,7 @@ def correlation_at(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
 DECAY = {"se": 1.0, "matern32": math.sqrt(3), "matern52": math.sqrt(5)}
 """Multiples of the distance in lengthscales that :func:`decayed` and :func:`correlation_and_fall` take."""
 _LEAST = {torch.float64: -600.0, torch.float32: -60.0}  # exponents of correlations that are zero
+_SHORTEST = {torch.float64: 1e-4, torch.float32: 2e-3}  # lengthscales for squares without their last digits
 _NEAR = 1e-3  # distance below which the infinite third derivative of a Matern 3/2 is cut off
 FALL = {"se": -1.0, "matern32": -1.0, "matern52": -1 / 3}
 
@@ -368,7 +375,7 @@ def decayed(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """Correlation at distances in lengthscales times :data:`DECAY`."""
     # in place: with hundreds of candidates memory traffic dominates
     if name == "se":
-        return decayed_by_square(name, r.square())
+        return r.square().mul_(-0.5).exp_()
     decay = r.neg().exp_()
     if name == "matern32":
         return decay.mul_(1 + r)
@@ -381,9 +388,9 @@ def decayed_by_square(name: str, square: Float[Tensor, "*b"]) -> Float[Tensor, "
 
 
 def _bell(square: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
-    """:math:`e^{-s/2}`, of which the square is overwritten; never a subnormal number.
+    """:math:`e^{-s/2}`, or 1e-26 or 1e-260 where it is less; the square is overwritten.
 
-    The exponential of a number that leads to one takes a CPU up to a hundred times as long.
+    An exponential that is zero or a subnormal number takes a CPU up to a hundred times as long as another.
     """
     return square.mul_(-0.5).clamp_min_(_LEAST[square.dtype]).exp_()
 
@@ -421,7 +428,7 @@ def bend(name: str, square: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
 def steepness(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     """Derivative of the correlation in r, divided by r: finite at r = 0."""
     if name == "se":
-        return _bell(r.square()).neg_()
+        return r.square().mul_(-0.5).exp_().neg_()
     if name == "matern32":
         return (r * -math.sqrt(3)).exp_().mul_(-3)
     scaled = r * math.sqrt(5)

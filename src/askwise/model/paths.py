@@ -21,7 +21,16 @@ from askwise.errors import Refused
 from askwise.model.belief import Belief
 from askwise.model.features import features, lane_groups
 from askwise.model.features.base import Derivatives, Features
-from askwise.model.kernels import DECAY, Covariance, Stationary, decayed_by_square, dual, raised
+from askwise.model.kernels import (
+    DECAY,
+    Covariance,
+    Stationary,
+    decayed_by_square,
+    distance,
+    dual,
+    raised,
+    tiny,
+)
 from askwise.model.mixture import Mixture
 from askwise.model.predictive import Predictive, Score
 from askwise.numerics import Generators, check_one_a_lane, cholesky, generator, of_lanes, randn, root
@@ -89,10 +98,12 @@ class Path:
         prior = self.prior
         assert isinstance(prior, Stationary)
         per_length = (DECAY[prior.name] / prior.lengthscale)[..., None, :]
-        points = dual((self.points - 0.5) * per_length)
+        points = (self.points - 0.5) * per_length
+        exact = tiny(prior.lengthscale, torch.float32)
         update = prior.outputscale[..., None] * self.update
-        tensors = (one.float() for one in (self.weights, per_length, points, update))
-        return _Rough(prior.name, self.features.single(), *tensors)
+        places = points if exact else dual(points)
+        tensors = (one.float() for one in (self.weights, per_length, places, update))
+        return _Rough(prior.name, exact, self.features.single(), *tensors)
 
     @functools.cached_property
     def _sum(self) -> "_Sum":
@@ -157,6 +168,8 @@ class _Rough:
     """Draws of f in single precision."""
 
     kernel: str
+    exact: bool
+    """Whether distances need the differences of points, which are then not the dual ones."""
     features: Features
     weights: Float[Tensor, "count *lane m"]
     per_length: Float[Tensor, "*lane 1 d"]
@@ -165,7 +178,11 @@ class _Rough:
 
     def __call__(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
         """Values at points of all draws [q, d], of each lane or of each draw."""
-        square = (self.points @ raised((x - 0.5) * self.per_length).mT).clamp_min_(0)
+        at = (x - 0.5) * self.per_length
+        if self.exact:
+            square = distance(self.points, at).square_()
+        else:
+            square = (self.points @ raised(at).mT).clamp_min_(0)
         correlation = decayed_by_square(self.kernel, square)
         if x.ndim > self.weights.ndim:  # each draw has its own points
             drawn = self.features.weighted_sum(x, self.weights[..., None])[..., 0]

@@ -28,9 +28,11 @@ from askwise.model.kernels import (
     bend,
     correlation_and_fall,
     decayed_by_square,
+    distance,
     dual,
     squares,
     squares_by_kernel,
+    tiny,
 )
 from askwise.numerics import Mixed, Sloped, by_autograd, by_moments, mixed_moments
 
@@ -135,6 +137,7 @@ class Predictive:
             prior.name,
             self.points.shape[-2] - (self.reference is not None),
             per_length,
+            points if tiny(prior.lengthscale) else None,
             dual(points),
             torch.cat([points, torch.ones_like(points[..., :1])], -1),
             weights,
@@ -186,7 +189,7 @@ class Score:
         """Prior correlation with the data's points, which scores of one belief share."""
         predictive, scaled = self.predictive, self.predictive.scaled
         if predictive.shares is None:
-            square = squares(x * scaled.per_length, scaled.dual[..., : scaled.observed, :])
+            square = scaled.squares(x * scaled.per_length, scaled.observed)
         else:
             lengths = scaled.per_length[..., 0, :].reciprocal()
             square = squares_by_kernel(x, predictive.points[0, ..., : scaled.observed, :], lengths)
@@ -240,7 +243,7 @@ class Score:
         scaled = self.predictive.scaled
         with torch.no_grad():
             at = x * scaled.per_length
-            square = squares(at, scaled.dual)
+            square = scaled.squares(at)
             bends = bend(scaled.name, square)
             correlation, fall = correlation_and_fall(scaled.name, square)
             value = self._mean(correlation @ scaled.mean)
@@ -250,7 +253,7 @@ class Score:
         """Squared distances from the points, in the units of :func:`correlation_and_fall`."""
         scaled = self.predictive.scaled
         if self.predictive.shares is None:
-            return squares(at, scaled.dual)
+            return scaled.squares(at)
         return squares_by_kernel(x, self.predictive.points[0], scaled.per_length[..., 0, :].reciprocal())
 
     @property
@@ -320,8 +323,10 @@ class Scaled:
     observed: int
     """Number of points, the reference apart."""
     per_length: Float[Tensor, "*k 1 d"]
-    dual: Float[Tensor, "*lane p e"]
-    """The points, for :func:`squares`."""
+    points: Float[Tensor, "*lane p d"] | None
+    """Only for lengthscales so short that distances need the differences of points."""
+    dual: Float[Tensor, "*lane p r"]
+    """The points, for :func:`askwise.model.kernels.squares`."""
     points_and_one: Float[Tensor, "*lane p e"]
     weights: Float[Tensor, "*c p m"]
     mean: Float[Tensor, "*c p 1"]
@@ -330,6 +335,12 @@ class Scaled:
     """Derivative of the mean in the correlations."""
     prior_var: Float[Tensor, "*k 1"]
     per_fall: Float[Tensor, "*k 1 d"]
+
+    def squares(self, at: Float[Tensor, "*c q d"], count: int | None = None) -> Float[Tensor, "*c q p"]:
+        """Squared distances from the points, or the first ``count`` of them."""
+        if self.points is not None:
+            return distance(at, self.points[..., :count, :]).square_()
+        return squares(at, self.dual[..., :count, :])
 
     def slope(
         self,

@@ -8,7 +8,7 @@ import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -20,6 +20,7 @@ FEW_FUNCTIONS = 4
 _CHUNK_ENTRIES = 2**20  # feature values that nearly fit the CPU cache; with 2**24 each takes twice as long
 
 
+@runtime_checkable
 class Derivatives(Protocol):
     """A function with its derivatives in closed form."""
 

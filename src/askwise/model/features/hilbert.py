@@ -152,7 +152,7 @@ def _angles(x: Tensor, boundary: Tensor, k: int, size: int) -> tuple[Tensor, Ten
 
 def _contracted(
     grid: Float[Tensor, "..."], waves: Sequence[Float[Tensor, "*b q o n"]]
-) -> Float[Tensor, "*b q e"]:
+) -> Float[Tensor, "*c q e"]:
     """The grid [*c, n, n', ..] at each point contracted with all products of one wave per dimension.
 
     Of o waves each, the products are numbered like the digits of a number of base o.
