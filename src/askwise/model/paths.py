@@ -97,13 +97,14 @@ class Path:
     def _rough(self) -> "_Rough":
         prior = self.prior
         assert isinstance(prior, Stationary)
-        per_length = (DECAY[prior.name] / prior.lengthscale)[..., None, :]
-        points = (self.points - 0.5) * per_length
         exact = tiny(prior.lengthscale, torch.float32)
-        update = prior.outputscale[..., None] * self.update
+        per_length = (DECAY[prior.name] / prior.lengthscale)[..., None, :].float()
+        points = (self.points.float() - 0.5) * per_length  # rounded like the points of a search
+        update = (prior.outputscale[..., None] * self.update).float()
         places = points if exact else dual(points)
-        tensors = (one.float() for one in (self.weights, per_length, places, update))
-        return _Rough(prior.name, exact, self.features.single(), *tensors)
+        return _Rough(
+            prior.name, exact, self.features.single(), self.weights.float(), per_length, places, update
+        )
 
     @functools.cached_property
     def _sum(self) -> "_Sum":
