@@ -421,6 +421,38 @@ PRIORS = {
 each_prior = pytest.mark.parametrize(("lengthscale", "d"), PRIORS.values(), ids=list(PRIORS))
 
 
+def by_differences(path: Path, x: Tensor, step: float = 1e-5) -> Tensor:
+    """Hessians of the draws."""
+    moves = step * torch.eye(x.shape[-1], dtype=x.dtype)
+    each = [path.with_gradient(x + move)[1] - path.with_gradient(x - move)[1] for move in moves]
+    return torch.stack(each, -2) / (2 * step)
+
+
+@pytest.mark.parametrize("name", ["se", "matern32", "matern52"])
+@pytest.mark.parametrize("own", [False, True], ids=["one kernel", "kernels of lanes"])
+@pytest.mark.parametrize(("d", "kind"), [(1, HilbertFeatures), (2, HilbertFeatures), (6, FourierFeatures)])
+def test_hessians_of_draws_agree_with_differences_of_gradients(d, kind, name, own):
+    lengthscale = f64([[0.4], [0.5], [0.4]]).expand(3, d) if own else 0.4
+    path = draw(believed(duels((3,), d=d), name, lengthscale), 2, seeded(5))
+    assert isinstance(path, Path)
+    assert isinstance(path.features, kind) or name == "matern32"
+    x = uniform(2, 3, 4, d, seed=9)
+    value, grad, hessian = path.with_curvature(x)
+    for got, want in zip((value, grad), path.with_gradient(x), strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(hessian, by_differences(path, x), rtol=1e-4, atol=1e-4)
+
+
+@each_prior
+def test_selected_draws_have_the_gradients_that_they_have_among_all(lengthscale, d):
+    path = draw(believed(answers("mixed", (3,), d=d), "matern32", lengthscale), 2, seeded())
+    assert isinstance(path, Path)
+    x, some = uniform(2, 3, 4, d), torch.tensor([4, 0, 5])
+    chosen = path.select(some).select(torch.tensor([2, 0]))
+    for got, every in zip(chosen.with_gradient(x.flatten(0, 1)[[5, 4]]), path.with_gradient(x), strict=True):
+        torch.testing.assert_close(got, every.flatten(0, 1)[[5, 4]], rtol=1e-9, atol=1e-9)
+
+
 @each_method
 @each_prior
 @pytest.mark.parametrize("count", [1, 6])

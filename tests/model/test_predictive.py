@@ -12,7 +12,16 @@ from torch import Tensor
 
 import askwise as aw
 from askwise.model.belief import Belief
-from askwise.model.kernels import Stationary, covariance, distance, grad_in_first, steepness
+from askwise.model.kernels import (
+    Stationary,
+    covariance,
+    decayed_by_square,
+    distance,
+    dual,
+    grad_in_first,
+    squares,
+    steepness,
+)
 from askwise.model.predictive import Predictive
 from askwise.numerics import utility_deviation
 from askwise.rules import RULES, parse
@@ -498,3 +507,40 @@ def test_a_rule_with_a_log_score_searches_a_logarithm(text):
     around = Search.around(belief, seeded())
     rule.ask(belief, m, Watched(around.lanes, around.source, around.warm))
     assert any(seen) == (hasattr(rule, "log_score") or text in ("eubo", "hallucination_believer"))
+
+
+def test_squared_distances_are_those_of_the_differences():
+    x, y = uniform(3, 4, 2), uniform(3, 5, 2, seed=1)
+    close(squares(x, dual(y)), distance(x, y).square(), atol=1e-14)
+    assert (squares(x, dual(x)) >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_correlations_of_a_search_are_never_subnormal_numbers_which_are_slow(dtype):
+    r = torch.linspace(0, 60, 1000, dtype=dtype)
+    found, want = decayed_by_square("se", r.square()), torch.exp(-0.5 * r.double() ** 2)
+    assert (found >= torch.finfo(dtype).tiny).all()
+    torch.testing.assert_close(found, want.to(dtype), rtol=1e-4, atol=1e-25)
+
+
+def test_very_short_lengthscales_separate_points_and_know_equal_ones():
+    """Such as those of items, of which each is its own kind."""
+    X = uniform(6, 1)
+    one = aw.infer(aw.Data.binary(X, [0, 1, 1, 0, 1, 1]), aw.kernel("se", 1e-6))
+    torch.testing.assert_close(one.predictive.score()(X), one.mean(X), rtol=0, atol=1e-12)
+    path = aw.paths.draw(one, 2, torch.Generator().manual_seed(0))
+    update = replace(path, weights=torch.zeros_like(path.weights))  # whose waves are as short
+    torch.testing.assert_close(update.roughly(X), update(X), rtol=0, atol=1e-5)
+
+
+def test_the_mean_has_the_hessian_of_its_gradient(case):
+    score, x = case.belief.predictive.score(), somewhere(case)
+    if not score.curved:
+        return
+    value, grad, hessian = score.with_curvature(x)
+    for got, want in zip((value, grad), score.with_gradient(x), strict=True):
+        close(got, want)
+    moves = 1e-5 * torch.eye(x.shape[-1], dtype=x.dtype)
+    each = [score.with_gradient(x + move)[1] - score.with_gradient(x - move)[1] for move in moves]
+    # at a point of the data the second derivative of a Matern 3/2 has a kink
+    close(hessian, torch.stack(each, -2) / 2e-5, atol=0.05 if "matern32" in str(case.belief.prior) else 1e-4)

@@ -194,6 +194,36 @@ def test_skipping_converged_lanes_does_not_change_a_pruned_search(generator, mon
     torch.testing.assert_close(some, every, rtol=0, atol=1e-9)
 
 
+def test_leaving_out_converged_groups_does_not_change_a_pruned_search(generator):
+    frequency, slope = (torch.rand(40, 1, 3, generator=generator, dtype=torch.float64) for _ in range(2))
+    start = torch.rand(40 * 6, 3, generator=generator, dtype=torch.float64)
+    evaluated: list[int] = []
+
+    class Waves:
+        def __init__(self, groups: Tensor, divisible: bool) -> None:
+            self.groups, self.divisible = groups, divisible
+
+        def __call__(self, flat: Tensor) -> tuple[Tensor, Tensor]:
+            evaluated.append(len(flat))
+            each = wavy(20 * frequency[self.groups], slope[self.groups])
+            value, grad = with_gradient(each)(flat.view(len(self.groups), -1, 3))
+            return value.view(-1), grad.view(-1, 3)
+
+        def among(self, groups: Tensor) -> "Waves":
+            return Waves(self.groups[groups], self.divisible)
+
+    def found(divisible: bool) -> tuple[Tensor, Tensor]:
+        evaluated.clear()
+        objective, pruning = Waves(torch.arange(40), divisible), Pruning(6, keep=2, after=5)
+        bounds = torch.zeros_like(start), torch.ones_like(start)
+        return minimize(objective, start, *bounds, pruning=pruning, value_tolerance=1e-9)
+
+    every, total = found(divisible=False), sum(evaluated)
+    some = found(divisible=True)
+    assert sum(evaluated) < 0.8 * total
+    torch.testing.assert_close(some, every, rtol=0, atol=1e-9)
+
+
 def test_a_converged_lane_stays_where_it_is():
     seen = []
 

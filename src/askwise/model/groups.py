@@ -52,12 +52,12 @@ class GroupScore:
             count, q = x.shape[0], x.shape[-2]
             scaled = self.belief.predictive.scaled
             at = x.movedim(0, -3).flatten(-3, -2) * scaled.per_length
-            correlation, fall = correlation_and_fall(scaled.name, distance(at, scaled.points))
+            correlation, fall = correlation_and_fall(scaled.name, scaled.squares(at))
             own_at, own = self._champions
             each = (count, q)
             group = _joined(own, (correlation @ scaled.weights).unflatten(-2, each))
             points = _joined(own_at, at.unflatten(-2, each))
-            between, between_fall = correlation_and_fall(scaled.name, distance(points, points))
+            between, between_fall = correlation_and_fall(scaled.name, distance(points, points).square_())
             value, by_group, by_between = self._through_total(group, between)
             by_projected = by_group[..., 1:, :].flatten(-3, -2)
             grad = scaled.slope(at, fall, by_projected @ scaled.weights.mT).unflatten(-2, each)
@@ -71,7 +71,7 @@ class GroupScore:
         """The champion in the units of :func:`correlation_and_fall`, and its product with the weights."""
         scaled = self.belief.predictive.scaled
         at = self.champion * scaled.per_length
-        return at, correlation_and_fall(scaled.name, distance(at, scaled.points))[0] @ scaled.weights
+        return at, correlation_and_fall(scaled.name, scaled.squares(at))[0] @ scaled.weights
 
     def _through_total(
         self, group: Float[Tensor, "*b m k"], between: Float[Tensor, "*b m m"]

@@ -18,7 +18,14 @@ from torch import Tensor
 
 from askwise.model.data import Data
 from askwise.model.ep import FixedPoint, fixed_point
-from askwise.model.kernels import DECAY, FALL, Stationary, correlation_and_fall, decayed, distance
+from askwise.model.kernels import (
+    DECAY,
+    FALL,
+    Stationary,
+    correlation_and_fall,
+    decayed_by_square,
+    squared_distance,
+)
 from askwise.model.sites import (
     Posterior,
     Sites,
@@ -145,8 +152,11 @@ class _Blocks:
         per_length = DECAY[prior.name] / prior.lengthscale[lanes, None, None, :]
         scale = prior.outputscale[lanes, None, None]
         x, y = pairs.x[lanes] * per_length, pairs.y[lanes] * per_length
-        r = distance(x, y)
-        cov, fall = correlation_and_fall(prior.name, r) if gradient else (decayed(prior.name, r), r)
+        square = squared_distance(x, y)
+        if gradient:
+            cov, fall = correlation_and_fall(prior.name, square)
+        else:
+            cov, fall = decayed_by_square(prior.name, square), square
         if pairs.coefficient is not None:
             coefficient = pairs.coefficient[lanes]
             cov, fall = cov * coefficient, fall * coefficient

@@ -28,7 +28,6 @@ SMOOTHNESS: dict[str, float] = {"se": math.inf, "matern32": 1.5, "matern52": 2.5
 """The built-in families: the squared exponential and two Matern kernels, by their parameter nu."""
 _NAME = {nu: name for name, nu in SMOOTHNESS.items()}
 _AVERAGED = "averaged"  # in studies, many kernels instead of one
-_MANY_DIMENSIONS = 12  # from which distances by products are faster, even of a few points
 _BLOCK_ENTRIES = {"cpu": 2**17, "cuda": 2**28}  # covariances that fit a cache: 4 million take 35 ms, not 90
 _REGISTERED: dict[str, Callable[..., Kernel]] = {}
 
@@ -313,31 +312,52 @@ def distance(x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"]) -> Float[Te
     if not x.is_cuda:
         return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")
     # on an H200 cdist would take nine tenths of a campaign's time
+    return squared_distance(x, y).sqrt_()
+
+
+def squared_distance(x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"]) -> Float[Tensor, "*c q p"]:
+    """Squared distances between all points, by differences."""
+    if not x.is_cuda:
+        return distance(x, y).square_()
     square = (x[..., :, None, 0] - y[..., None, :, 0]).square_()
     for k in range(1, x.shape[-1]):
         apart = x[..., :, None, k] - y[..., None, :, k]
         square.addcmul_(apart, apart)
-    return square.sqrt_()
+    return square
 
 
-def distance_by_products(x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"]) -> Float[Tensor, "*c q p"]:
-    """Distances between all points; in many dimensions by products, for scores of points to choose from.
-
-    Squares then err by rounding of the squares of coordinates, and correlations by as much.  With 20
-    dimensions that takes a quarter of the time.
-    """
-    if x.is_cuda or x.shape[-1] < _MANY_DIMENSIONS:
-        return distance(x, y)
-    return torch.cdist(x, y, compute_mode="use_mm_for_euclid_dist")
-
-
-def distances_by_kernel(
+def squares_by_kernel(
     x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"], lengths: Float[Tensor, "k *b d"]
 ) -> Float[Tensor, "k *c q p"]:
-    """Distances between all points in the lengthscales of each kernel, from squares that all share."""
+    """Squared distances between all points in the lengths of each kernel, from squares that all share."""
     squares = (x.mT[..., :, None] - y.mT[..., None, :]).square_()
     found = lengths.pow(-2).movedim(0, -2) @ squares.flatten(-2)
-    return found.sqrt_().unflatten(-1, squares.shape[-2:]).movedim(-3, 0)
+    return found.unflatten(-1, squares.shape[-2:]).movedim(-3, 0)
+
+
+def raised(x: Float[Tensor, "*a q d"]) -> Float[Tensor, "*a q e"]:
+    """Points with two more coordinates, for :func:`squares`."""
+    return torch.cat([x, x.square().sum(-1, keepdim=True), torch.ones_like(x[..., :1])], -1)
+
+
+def squares(x: Float[Tensor, "*a q d"], dual: Float[Tensor, "*b p e"]) -> Float[Tensor, "*c q p"]:
+    """Squared distances between all points as one matrix product, in a quarter of the time of distances.
+
+    They lose the last digits of short distances, which covariances among the data need and a search does
+    not: a correlation errs by 1e-16 times the squares of the points in lengthscales, which must not be
+    :func:`tiny`.
+    """
+    return (raised(x) @ dual.mT).clamp_min_(0)
+
+
+def tiny(lengths: Float[Tensor, "*b"], dtype: torch.dtype = torch.float64) -> bool:
+    """Whether one of the lengthscales is too short for :func:`squares`, such as those of items."""
+    return float(lengths.min()) < _SHORTEST[dtype]
+
+
+def dual(y: Float[Tensor, "*b p d"]) -> Float[Tensor, "*b p e"]:
+    """Points y such that ``raised(x) @ dual(y).mT`` are squared distances."""
+    return torch.cat([-2 * y, torch.ones_like(y[..., :1]), y.square().sum(-1, keepdim=True)], -1)
 
 
 def grad_in_first(x: Tensor, y: Tensor, pull: Float[Tensor, "*c q p"]) -> Float[Tensor, "*c q d"]:
@@ -372,6 +392,9 @@ def correlation_at(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
 
 DECAY = {"se": 1.0, "matern32": math.sqrt(3), "matern52": math.sqrt(5)}
 """Multiples of the distance in lengthscales that :func:`decayed` and :func:`correlation_and_fall` take."""
+_LEAST = {torch.float64: -600.0, torch.float32: -60.0}  # exponents of correlations that are zero
+_SHORTEST = {torch.float64: 1e-4, torch.float32: 2e-3}  # lengthscales for squares without their last digits
+_NEAR = 1e-3  # distance below which the infinite third derivative of a Matern 3/2 is cut off
 FALL = {"se": -1.0, "matern32": -1.0, "matern52": -1 / 3}
 
 
@@ -386,23 +409,46 @@ def decayed(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     return decay.mul_(r.addcmul_(r, r, value=1 / 3).add_(1))
 
 
+def decayed_by_square(name: str, square: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    """The same from the squares of these distances, which are overwritten."""
+    return _bell(square) if name == "se" else decayed(name, square.sqrt_())
+
+
+def _bell(square: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    """:math:`e^{-s/2}`, or 1e-26 or 1e-260 where it is less; the square is overwritten.
+
+    An exponential that is zero or a subnormal number takes a CPU up to a hundred times as long as another.
+    """
+    return square.mul_(-0.5).clamp_min_(_LEAST[square.dtype]).exp_()
+
+
 def correlation_and_fall(
-    name: str, r: Float[Tensor, "*b"]
+    name: str, square: Float[Tensor, "*b"]
 ) -> tuple[Float[Tensor, "*b"], Float[Tensor, "*b"]]:
     """Correlation at distances r in lengthscales times :data:`DECAY`, and its derivative in r over
-    ``FALL * r``.
+    ``FALL * r``, from the squares of r, which are overwritten.
 
     Together and without constants they take half the operations.
     """
     if name == "se":
-        correlation = r.square().mul_(-0.5).exp_()
+        correlation = _bell(square)
         return correlation, correlation
+    r = square.sqrt_()
     decay = r.neg().exp_()
     straight = torch.addcmul(decay, decay, r)
     if name == "matern32":
         return straight, decay
     # into memory that is there already: of thousands of points it costs more than the arithmetic
     return torch.addcmul(straight, decay.mul_(r), r, value=1 / 3, out=decay), straight
+
+
+def bend(name: str, square: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
+    """Minus the derivative of the fall of :func:`correlation_and_fall` in r over r."""
+    if name == "se":
+        return _bell(square.clone())
+    r = square.sqrt()
+    decay = r.neg().exp_()
+    return decay.div_(r.clamp_min_(_NEAR)) if name == "matern32" else decay
 
 
 def steepness(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:

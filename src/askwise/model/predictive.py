@@ -25,11 +25,14 @@ from askwise.model.kernels import (
     FALL,
     Covariance,
     Stationary,
+    bend,
     correlation_and_fall,
-    correlation_at,
-    decayed,
-    distance_by_products,
-    distances_by_kernel,
+    decayed_by_square,
+    distance,
+    dual,
+    squares,
+    squares_by_kernel,
+    tiny,
 )
 from askwise.numerics import Mixed, Sloped, by_autograd, by_moments, mixed_moments
 
@@ -97,8 +100,9 @@ class Predictive:
         """Prior covariance with the points, which several kernels share."""
         if self.shares is None or x.requires_grad or not isinstance(self.prior, Stationary):
             return self.prior.cross(x, self.points)
-        r = distances_by_kernel(x, self.points[0], self.prior.lengthscale)
-        return correlation_at(self.prior.name, r).mul_(self.prior.outputscale[..., None, None])
+        name, scale = self.prior.name, self.prior.outputscale[..., None, None]
+        square = squares_by_kernel(x, self.points[0], self.prior.lengthscale / DECAY[name])
+        return decayed_by_square(name, square).mul_(scale)
 
     def in_noise(
         self, x: Float[Tensor, "*lane q d"], mean: Tensor, var: Tensor
@@ -139,7 +143,8 @@ class Predictive:
             prior.name,
             (self.points if self.observed is None else self.observed).shape[-2],
             per_length,
-            points,
+            points if tiny(prior.lengthscale) else None,
+            dual(points),
             torch.cat([points, torch.ones_like(points[..., :1])], -1),
             weights,
             mean,
@@ -194,11 +199,11 @@ class Score:
         """Prior correlation with some of the points."""
         predictive, scaled = self.predictive, self.predictive.scaled
         if predictive.shares is None:
-            r = distance_by_products(x * scaled.per_length, scaled.points[..., some, :])
+            square = scaled.squares(x * scaled.per_length, some)
         else:
             lengths = scaled.per_length[..., 0, :].reciprocal()
-            r = distances_by_kernel(x, predictive.points[0, ..., some, :], lengths)
-        return decayed(scaled.name, r)
+            square = squares_by_kernel(x, predictive.points[0, ..., some, :], lengths)
+        return decayed_by_square(scaled.name, square)
 
     def from_correlation(
         self, x: Float[Tensor, "*lane q d"], correlation: Float[Tensor, "*c q p"]
@@ -227,7 +232,7 @@ class Score:
         scaled = self.predictive.scaled
         with torch.no_grad():
             at = x * scaled.per_length
-            correlation, fall = correlation_and_fall(scaled.name, self._distances(x, at))
+            correlation, fall = correlation_and_fall(scaled.name, self._squares(x, at))
             if self.formula is None:
                 value, by_cross = self._mean(correlation @ scaled.mean), scaled.by_mean
             else:
@@ -238,12 +243,31 @@ class Score:
                 grad = grad.sum(0)
             return value, grad
 
-    def _distances(self, x: Float[Tensor, "*lane q d"], at: Float[Tensor, "*c q d"]) -> Tensor:
-        """Distances from the points, in the units of :func:`correlation_and_fall`."""
+    @property
+    def curved(self) -> bool:
+        """Whether it has Hessians in closed form, as the mean under one stationary kernel has."""
+        one = self.predictive.shares is None and isinstance(self.predictive.prior, Stationary)
+        return self.formula is None and one
+
+    def with_curvature(
+        self, x: Float[Tensor, "*lane q d"]
+    ) -> tuple[Float[Tensor, "*lane q"], Float[Tensor, "*lane q d"], Float[Tensor, "*lane q d d"]]:
+        """Values, gradients and Hessians of the points, if it is :attr:`curved`."""
+        scaled = self.predictive.scaled
+        with torch.no_grad():
+            at = x * scaled.per_length
+            square = scaled.squares(at)
+            bends = bend(scaled.name, square)
+            correlation, fall = correlation_and_fall(scaled.name, square)
+            value = self._mean(correlation @ scaled.mean)
+            return value, *scaled.slope_and_curvature(at, fall, bends, scaled.by_mean)
+
+    def _squares(self, x: Float[Tensor, "*lane q d"], at: Float[Tensor, "*c q d"]) -> Tensor:
+        """Squared distances from the points, in the units of :func:`correlation_and_fall`."""
         scaled = self.predictive.scaled
         if self.predictive.shares is None:
-            return distance_by_products(at, scaled.points)
-        return distances_by_kernel(x, self.predictive.points[0], scaled.per_length[..., 0, :].reciprocal())
+            return scaled.squares(at)
+        return squares_by_kernel(x, self.predictive.points[0], scaled.per_length[..., 0, :].reciprocal())
 
     @property
     def in_closed_form(self) -> bool:
@@ -312,7 +336,10 @@ class Scaled:
     observed: int
     """Number of points, the reference apart."""
     per_length: Float[Tensor, "*k 1 d"]
-    points: Float[Tensor, "*lane p d"]
+    points: Float[Tensor, "*lane p d"] | None
+    """Only for lengthscales so short that distances need the differences of points."""
+    dual: Float[Tensor, "*lane p r"]
+    """The points, for :func:`askwise.model.kernels.squares`."""
     points_and_one: Float[Tensor, "*lane p e"]
     weights: Float[Tensor, "*c p m"]
     mean: Float[Tensor, "*c p 1"]
@@ -321,6 +348,12 @@ class Scaled:
     """Derivative of the mean in the correlations."""
     prior_var: Float[Tensor, "*k 1"]
     per_fall: Float[Tensor, "*k 1 d"]
+
+    def squares(self, at: Float[Tensor, "*c q d"], some: slice = slice(None)) -> Float[Tensor, "*c q p"]:
+        """Squared distances from the points, or from some of them."""
+        if self.points is not None:
+            return distance(at, self.points[..., some, :]).square_()
+        return squares(at, self.dual[..., some, :])
 
     def slope(
         self,
@@ -331,3 +364,28 @@ class Scaled:
         """Gradient in the points, from that in their correlations with the points of the data."""
         pull = (fall * by_correlation) @ self.points_and_one
         return (pull[..., -1:] * at - pull[..., :-1]) * self.per_fall
+
+    def slope_and_curvature(
+        self,
+        at: Float[Tensor, "*c q d"],
+        fall: Float[Tensor, "*c q p"],
+        bends: Float[Tensor, "*c q p"],
+        by_correlation: Float[Tensor, "*e #q p"],
+    ) -> tuple[Float[Tensor, "*e q d"], Float[Tensor, "*e q d d"]]:
+        """Gradient and Hessian in the points, of a sum of correlations with these weights."""
+        d = at.shape[-1]
+        pull = (fall * by_correlation) @ self.points_and_one
+        grad = (pull[..., -1:] * at - pull[..., :-1]) * self.per_fall
+        # the sum of weights times (at - point)(at - point)^T
+        bent = (bends * by_correlation) @ self._moments
+        product, mean, total = bent[..., : d * d].unflatten(-1, (d, d)), bent[..., d * d : -1], bent[..., -1:]
+        cross = at[..., :, None] * (0.5 * total * at - mean)[..., None, :]
+        curvature = torch.diag_embed(pull[..., -1:].expand_as(at)) - (product + cross + cross.mT)
+        return grad, curvature * (self.per_fall[..., :, None] * self.per_length[..., None, :])
+
+    @functools.cached_property
+    def _moments(self) -> Float[Tensor, "*lane p e"]:
+        """Products of two coordinates of the points, the points, and ones."""
+        points = self.points_and_one[..., :-1]
+        products = (points[..., :, None] * points[..., None, :]).flatten(-2)
+        return torch.cat([products, self.points_and_one], -1)

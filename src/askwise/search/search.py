@@ -28,16 +28,19 @@ from askwise.search.ascent import (
 from askwise.space import LISTED, Domain, Pool
 
 _CHUNK_POINTS = {"cpu": 2**12, "cuda": 2**18}  # points that fit the CPU cache or GPU memory
+_ROUGH_POINTS = {"cpu": 2**14, "cuda": 2**18}  # the same of draws in single precision
 _OF_KERNELS = {"cpu": 8, "cuda": 1}  # times as small are the chunks of several kernels; 10 ms instead of 17
 _KEPT_ENTRIES = {"cpu": 2**23, "cuda": 2**27}  # of correlations between candidates and data
 _DISTANCE_ROWS = 2**10  # of a distance matrix computed at once
 _WARM_POINTS, _PERTURBATION = 32, 0.05  # the best queried points, and perturbations of them
 _CANDIDATES = 128  # Sobol points per dimension plus one
 _STARTS, _GROUP_STARTS = 4, 8  # per dimension, the first two of which count twice; and groups
-_DRAW_STARTS = 3  # per dimension; as good as 8 on 240 draws, whose candidates are many
+_DRAW_STARTS = 4  # per dimension; as good as 8 on 240 draws, whose candidates are many
 _LOW_DIMENSION, _DRAW_FACTORS = 3, (8, 16)  # more Sobol points for draws, in low and in high dimension
+# with many dimensions maxima are on faces: a point in five has a given coordinate there, and half of them do
+_STRETCH, _STRETCHED = 1.25, 2**13
 _WARM_STARTS = 2
-_LATER_STARTS = 2  # for a mean that was searched before the last answer; as good as all on seven studies
+_LATER_STARTS = 2  # for a mean that was searched before the last answer; as good as all on 114 beliefs
 _RANKED = 64  # times as many as starts are the highest points, among which local maxima are looked for
 _DUPLICATE_DISTANCE = 1e-6  # points closer than this in every coordinate are duplicates
 _FEASIBLE_TRIES = 64  # random points, of which the first feasible one is taken
@@ -195,10 +198,14 @@ class Search:
     def _best_point(self, score: Scored, draws: tuple[int, ...], starts: int | None = None) -> Tensor:
         d, dimensions = self.warm.shape[-1], self._dimensions
         # a draw of f has many more local maxima than posterior moments, especially in high dimension
-        factor = _DRAW_FACTORS[dimensions > _LOW_DIMENSION] if draws else 1
+        high = dimensions > _LOW_DIMENSION
+        factor = _DRAW_FACTORS[high] if draws else 1
         shape, count = (*draws, *self.lanes), factor * _CANDIDATES * (1 + dimensions)
         if self.domain is None:
-            fixed, neighbours = _sobol(count, d, self.warm.device)
+            if draws and high:
+                fixed, neighbours = _sobol(max(_STRETCHED, count // 2), d, self.warm.device, _STRETCH)
+            else:
+                fixed, neighbours = _sobol(count, d, self.warm.device)
         else:
             fixed, neighbours = _distinct_settings(count, self.domain)
         sobol, warm = fixed.expand(*shape, -1, -1), self.warm.expand(*shape, -1, -1)
@@ -207,7 +214,8 @@ class Search:
             values = self._candidate_scores(score, x)
         else:
             ranked = getattr(score, "roughly", score)
-            values = torch.cat([_in_chunks(ranked, sobol, -2), _in_chunks(ranked, warm, -2)], -1)
+            room = (_CHUNK_POINTS if ranked is score else _ROUGH_POINTS)[x.device.type]
+            values = torch.cat([_in_chunks(ranked, part, -2, room) for part in (sobol, warm)], -1)
         values = finite_scores(values)
         usual = _DRAW_STARTS * dimensions if draws else _STARTS * (dimensions + min(2, dimensions))
         starts = starts or usual
@@ -325,15 +333,15 @@ def _without_autograd(score: Scored) -> AbstractContextManager[None]:
     return torch.inference_mode() if getattr(score, "in_closed_form", False) else torch.no_grad()
 
 
-def _in_chunks(score: Scored, x: Tensor, dim: int) -> Tensor:
+def _in_chunks(score: Scored, x: Tensor, dim: int, room: int | None = None) -> Tensor:
     """Scores of all candidates, in chunks that fit the cache or memory."""
-    parts = x.split(_chunk_size(score, x, dim), dim)
+    parts = x.split(_chunk_size(score, x, dim, room), dim)
     return torch.cat([score(chunk) for chunk in parts], -1 if dim == -2 else 0)
 
 
-def _chunk_size(score: Scored, x: Tensor, dim: int) -> int:
-    """Size in this dimension of chunks of candidates that fit the cache or memory."""
-    room = _CHUNK_POINTS[x.device.type]
+def _chunk_size(score: Scored, x: Tensor, dim: int, room: int | None = None) -> int:
+    """Size in this dimension of chunks of candidates that fit the cache or memory, with so many points."""
+    room = room or _CHUNK_POINTS[x.device.type]
     if isinstance(score, Score) and score.kernels > 1:
         room = max(1, room // (_OF_KERNELS[x.device.type] * score.kernels))
     chunks = math.ceil(max(1, math.prod(x.shape[:-1])) / room)
@@ -363,9 +371,16 @@ def _lowest(found: Float[Tensor, "*c s q d"], value: Float[Tensor, "*c s"]) -> F
 
 @functools.lru_cache(maxsize=32)
 @torch.inference_mode(False)  # others may need gradients
-def _sobol(count: int, d: int, device: torch.device) -> tuple[Float[Tensor, "s d"], Int[Tensor, "s k"]]:
-    """Scrambled Sobol points with a fixed seed, and their nearest neighbours."""
+def _sobol(
+    count: int, d: int, device: torch.device, stretch: float = 1.0
+) -> tuple[Float[Tensor, "s d"], Int[Tensor, "s k"]]:
+    """Scrambled Sobol points with a fixed seed, and their nearest neighbours.
+
+    Those of a cube that is stretched to this size are clamped to the faces.
+    """
     points = _sobol_points(count, d, device)
+    if stretch != 1:
+        points = (stretch * (points - 0.5) + 0.5).clamp(0, 1)
     return points, _nearest_neighbours(points.cpu(), 2 * d + 4).to(device)
 
 

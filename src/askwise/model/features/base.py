@@ -7,19 +7,28 @@ preference is antisymmetric by construction (supplement, section 4.1).
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""From points [*b, q, d] to values [*b, q] and gradients [*b, q, d]."""
 Key = TypeVar("Key", bound=Hashable)
 FEW_FUNCTIONS = 4
 """Number of functions of one kernel up to which computing its features does not pay off."""
-_CHUNK_ENTRIES = 2**18  # feature values that fit the CPU cache; with 2**24 each takes twice as long
+_CHUNK_ENTRIES = 2**20  # feature values that nearly fit the CPU cache; with 2**24 each takes twice as long
+
+
+@runtime_checkable
+class Derivatives(Protocol):
+    """A function with its derivatives in closed form."""
+
+    def __call__(self, x: Tensor, order: int = 1) -> tuple[Tensor, ...]:
+        """Values [*b, q] at points [*b, q, d] gradients [*b, q, d]; of order 2 Hessians [*b, q, d, d]."""
+
+    def select(self, index: Int[Tensor, " k"]) -> "Derivatives":
+        """Some of the functions, counted in one dimension."""
 
 
 class Features(ABC):
@@ -48,8 +57,8 @@ class Features(ABC):
         return self(x) @ weights
 
     @abstractmethod
-    def as_function(self, weights: Float[Tensor, "*e m"]) -> ValueAndGradient:
-        """The function with these weights, one per batch of points, and its gradient, without autograd."""
+    def as_function(self, weights: Float[Tensor, "*e m"]) -> Derivatives:
+        """The function with these weights, one per batch of points, and its derivatives, without autograd."""
 
     def at_shared_points(
         self, x: Float[Tensor, "q d"], weights: Float[Tensor, "count *lane m"]
@@ -59,12 +68,17 @@ class Features(ABC):
             return self.weighted_sum(x, weights.movedim(0, -1)).movedim(-1, 0)
         if not self.lanes:
             flat, parts = weights.flatten(0, -2), chunks_in_cache(x, self.count)
-            return torch.cat([flat @ self(part).mT for part in parts], -1).view(*weights.shape[:-1], len(x))
+            found = torch.cat([self.sums(part, flat) for part in parts], -1)
+            return found.view(*weights.shape[:-1], len(x))
         found = weights.new_empty(*weights.shape[:-1], len(x))
         for lanes in self.groups:
             one = self.select(int(lanes[0]))
             found[:, lanes] = one.at_shared_points(x, weights[:, lanes, : one.count])
         return found
+
+    @abstractmethod
+    def sums(self, x: Float[Tensor, "q d"], weights: Float[Tensor, "k m"]) -> Float[Tensor, "k q"]:
+        """``weights @ self(x).mT`` of many functions, with one kernel for all lanes."""
 
     def few_functions(self, weights: Float[Tensor, "count *lane m"], most: int) -> bool:
         """Whether there are at most so many functions per kernel."""
@@ -109,5 +123,8 @@ def lanes_by(keys: Iterable[Key]) -> dict[Key, Int[Tensor, " k"]]:
 
 
 def chunks_in_cache(x: Float[Tensor, "*b q d"], each: int) -> Sequence[Float[Tensor, "*b p d"]]:
-    """The points in chunks that fit the CPU cache with ``each`` features per point; on a GPU one chunk."""
-    return [x] if x.is_cuda else x.split(max(1, _CHUNK_ENTRIES // max(1, each)), -2)
+    """The points in even chunks that fit the CPU cache with ``each`` features a point; on a GPU one chunk."""
+    if x.is_cuda:
+        return [x]
+    chunks = math.ceil(x.shape[-2] * max(1, each) / _CHUNK_ENTRIES)
+    return x.split(math.ceil(max(1, x.shape[-2]) / max(1, chunks)), -2)

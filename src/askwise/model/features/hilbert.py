@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from askwise.model.features.base import FEW_FUNCTIONS, Features, ValueAndGradient, lanes_by
+from askwise.model.features.base import FEW_FUNCTIONS, Features, lanes_by
 from askwise.model.kernels import Stationary
 
 _SAFETY_FACTOR = 2.0
@@ -63,39 +63,29 @@ class HilbertFeatures(Features):
                 factors.append(sines.mT.contiguous().index_select(-2, at).mT)
         return functools.reduce(torch.mul, factors).mul_(self.scale[..., None, :])
 
-    def as_function(self, weights: Float[Tensor, "*e m"]) -> ValueAndGradient:
+    def sums(self, x: Float[Tensor, "q d"], weights: Float[Tensor, "k m"]) -> Float[Tensor, "k q"]:
+        """The same from rows of sines, which are copied ten times faster than single ones are looked up."""
+        rows = (self._angles(x, k)[0].sin().mT.contiguous() for k in range(x.shape[-1]))
+        factors = (sines.index_select(0, self.index[:, k] - 1) for k, sines in enumerate(rows))
+        return (weights * self.scale) @ functools.reduce(torch.Tensor.mul_, factors)
+
+    def as_function(self, weights: Float[Tensor, "*e m"]) -> "Product":
         """By contracting the grid of all weights with the sines of one dimension after another.
 
         The grid has unused entries, but these are matrix products: 30 times faster than looking up and
         multiplying 3,300 features in four dimensions and differentiating that.
         """
-        grid = self._on_grid(weights)
-
-        def value_and_gradient(x: Tensor) -> tuple[Tensor, Tensor]:
-            waves = []
-            for k in range(x.shape[-1]):
-                angle, frequency = self._angles(x, k)
-                waves.append((angle.sin(), angle.cos() * frequency))
-            with_sine, with_cosine = (_along_first(wave, grid, len(waves)) for wave in waves[0])
-            value, grads = _contracted(with_sine, waves[1:])
-            return value, torch.stack([_contracted(with_cosine, waves[1:], grads=False)[0], *grads], -1)
-
-        return value_and_gradient
+        return Product(self.boundary, self._on_grid(weights), len(self._sizes))
 
     def weighted_sum(self, x: Tensor, weights: Tensor) -> Tensor:
         """The same; few functions by contracting the grid, as in :meth:`as_function`."""
         if weights.shape[-1] > FEW_FUNCTIONS:
             return super().weighted_sum(x, weights)
-        sines = [self._angles(x, k)[0].sin() for k in range(x.shape[-1])]
-        first = _along_first(sines[0], self._on_grid(weights.movedim(-1, 0)), len(sines))
-        return _contracted(first, [(sine, sine) for sine in sines[1:]], grads=False)[0].movedim(0, -1)
+        waves = [_waves(x, self.boundary, k, size, 0) for k, size in enumerate(self._sizes)]
+        return _contracted(self._on_grid(weights.movedim(-1, 0)), waves)[..., 0].movedim(0, -1)
 
     def _angles(self, x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Arguments of all sines of dimension k at points [.., q, d], and their frequencies."""
-        order = torch.arange(1, self._sizes[k] + 1, dtype=x.dtype, device=x.device)
-        boundary = self.boundary[..., k, None, None]
-        frequency = (math.pi / 2) / boundary * order
-        return (x[..., k, None] - 0.5 + boundary) * frequency, frequency
+        return _angles(x, self.boundary, k, self._sizes[k])
 
     @functools.cached_property
     def _sizes(self) -> list[int]:
@@ -112,27 +102,72 @@ class HilbertFeatures(Features):
         return grid.unflatten(-1, self._sizes)
 
 
-def _along_first(wave: Tensor, grid: Tensor, dimensions: int) -> Tensor:
-    """The first of the grid's ``dimensions`` contracted with waves [.., q, n]: [.., q, rest]."""
-    if dimensions == 1:
-        return (wave @ grid[..., None])[..., 0]
-    rest = grid.shape[-dimensions + 1 :]
-    return (wave @ grid.flatten(-dimensions + 1, -1)).unflatten(-1, rest)
+@dataclass(frozen=True)
+class Product:
+    """Sums of products of sines, one of each dimension, and their derivatives."""
+
+    boundary: Float[Tensor, "*lane d"]
+    grid: Float[Tensor, "..."]
+    """Their weights [*e, n, n', ..]."""
+    dimensions: int
+
+    def __call__(self, x: Float[Tensor, "*e q d"], order: int = 1) -> tuple[Tensor, ...]:
+        """Values, gradients and, of order 2, Hessians."""
+        d, sizes = self.dimensions, self.grid.shape[-self.dimensions :]
+        waves = [_waves(x, self.boundary, k, size, order) for k, size in enumerate(sizes)]
+        mixed = _contracted(self.grid, waves)
+        # of all mixed derivatives [.., (order + 1)^d], those of this order and below
+        each = [(order + 1) ** (d - 1 - k) for k in range(d)]
+        value, grad = mixed[..., 0], torch.stack([mixed[..., one] for one in each], -1)
+        if order == 1:
+            return value, grad
+        hessian = torch.stack([mixed[..., one + other] for one in each for other in each], -1)
+        return value, grad, hessian.unflatten(-1, (d, d))
+
+    def select(self, index: Int[Tensor, " k"]) -> "Product":
+        """Some of the sums, counted in one dimension."""
+        boundary, lanes = self.boundary, self.boundary.shape[:-1]
+        if lanes:
+            boundary = boundary.flatten(0, -2)[index % lanes.numel()]
+        return Product(boundary, self.grid.flatten(0, -self.dimensions - 1)[index], self.dimensions)
+
+
+def _waves(
+    x: Float[Tensor, "*b q d"], boundary: Float[Tensor, "*lane d"], k: int, size: int, order: int
+) -> Float[Tensor, "*c q o n"]:
+    """The first sines of dimension k at points, and their derivatives up to this order."""
+    angle, frequency = _angles(x, boundary, k, size)
+    sine = angle.sin()
+    found = [sine]
+    if order:
+        found.append(angle.cos() * frequency)
+    if order > 1:
+        found.append(-sine * frequency.square())
+    return torch.stack(found, -2)
+
+
+def _angles(x: Tensor, boundary: Tensor, k: int, size: int) -> tuple[Tensor, Tensor]:
+    """Arguments of the first sines of dimension k at points [.., q, d], and their frequencies."""
+    numbers = torch.arange(1, size + 1, dtype=x.dtype, device=x.device)
+    half = boundary[..., k, None, None]
+    frequency = (math.pi / 2) / half * numbers
+    return (x[..., k, None] - 0.5 + half) * frequency, frequency
 
 
 def _contracted(
-    grid: Float[Tensor, "..."], waves: Sequence[tuple[Tensor, Tensor]], *, grads: bool = True
-) -> tuple[Tensor, list[Tensor]]:
-    """A grid [.., q, n, ..] per point contracted with its sines, and with one sine replaced by a cosine."""
-    if not waves:
-        return grid, []
-    sine, cosine = (wave.reshape(*wave.shape, *[1] * (len(waves) - 1)) for wave in waves[0])
-    axis = -len(waves)
-    value, rest = _contracted((grid * sine).sum(axis), waves[1:], grads=grads)
-    if not grads:
-        return value, []
-    first, _ = _contracted((grid * cosine).sum(axis), waves[1:], grads=False)
-    return value, [first, *rest]
+    grid: Float[Tensor, "..."], waves: Sequence[Float[Tensor, "*b q o n"]]
+) -> Float[Tensor, "*c q e"]:
+    """The grid [*c, n, n', ..] at each point contracted with all products of one wave per dimension.
+
+    Of o waves each, the products are numbered like the digits of a number of base o.
+    """
+    first, *rest = waves
+    flat = grid.flatten(-len(waves), -1).unflatten(-1, (first.shape[-1], -1))
+    sums = (first.flatten(-3, -2) @ flat).unflatten(-2, first.shape[-3:-1])
+    for wave in rest:  # sums [.., q, products so far, what is left of the grid]
+        sums = wave[..., None, :, :] @ sums.unflatten(-1, (wave.shape[-1], -1))
+        sums = sums.flatten(-3, -2)
+    return sums[..., 0]
 
 
 def lane_parameters(prior: Stationary) -> list[tuple[float, ...]]:
