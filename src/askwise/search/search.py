@@ -89,7 +89,8 @@ class Search:
 
     def beside(self, source: Generators) -> "Search":
         """Another search about the same belief, which draws from ``source``; what one finds both know."""
-        randn(source, self.lanes, *self.warm.shape[-2:], like=self.warm)  # as many as :meth:`around` draws
+        if (perturbed := self.warm.shape[-2] // 2) > 0:  # as many numbers as :meth:`around` draws
+            randn(source, self.lanes, perturbed, self.warm.shape[-1], like=self.warm)
         other = Search(self.lanes, source, self.warm, self.domain)
         object.__setattr__(other, "cache", self.cache)
         object.__setattr__(other, "_correlations", self._correlations)
