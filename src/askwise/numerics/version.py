@@ -1,6 +1,6 @@
 """The version of the numbers: only with that of its beginning is a study replayed to the last bit."""
 
-VERSION = 4
+VERSION = 5
 """Raise it with every change after which equal answers may give other questions or recommendations, if only
 in their last digits; say in the changelog which studies it concerns.
 
