@@ -425,7 +425,7 @@ def test_the_challenger_has_the_highest_score_against_the_unbeaten_trial(rule):
     others = torch.cat([asked, torch.cartesian_prod(side, side)])
     champion = torch.tensor([list(survivor.params.values())], dtype=torch.float64)
     score = aw.rules.parse(rule).score(*belief.difference(others, champion.expand_as(others)))
-    assert score[0] >= score[1:].max()
+    assert score[0] >= score[1:].max() - 1e-12  # the best may be a point of the grid
     top = others[belief.mean(others).argmax()]
     assert (top - champion).abs().max() > 0.05  # else the rule's own champion would do as well
 
