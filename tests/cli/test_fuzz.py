@@ -75,7 +75,7 @@ TEXTS = [
     *("gain=3", "gain=", "=", "gain=nan", "mode=soft", "bands=1.5", "gain=3=4", "9" * 5000, "x" * 100_000),
     *("\u0663", "\uff59\uff45\uff53"),
     *("\x1b[31m",
-      "\x07", "\x9b31m", "\u202eyes", "\udcff", "a\0b", "a\nb", "askwise.toml",
+      "\x07", "\x9b31m", "\u202eyes", "\udcff", "a\nb", "askwise.toml",
       "study.db", "in.csv", "/"),
     *("nowhere/x", "true", "false",
       "sh -c 'echo {gain}'", "false {gain}", "{", "{}", "{{", "'", '"', "\\", "a | b"),
