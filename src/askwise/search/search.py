@@ -35,7 +35,7 @@ _DISTANCE_ROWS = 2**10  # of a distance matrix computed at once
 _WARM_POINTS, _PERTURBATION = 32, 0.05  # the best queried points, and perturbations of them
 _CANDIDATES = 128  # Sobol points per dimension plus one
 _STARTS, _GROUP_STARTS = 4, 8  # per dimension, the first two of which count twice; and groups
-_DRAW_STARTS = 4  # per dimension; as good as 8 on 240 draws, whose candidates are many
+_DRAW_STARTS = 4  # per dimension; draws have more candidates
 _LOW_DIMENSION, _DRAW_FACTORS = 3, (8, 16)  # more Sobol points for draws, in low and in high dimension
 # with many dimensions maxima are on faces: a point in five has a given coordinate there, and half of them do
 _STRETCH, _STRETCHED = 1.25, 2**13
