@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mpmath import MPContext
 
 import askwise as aw
-from askwise.model import fitting
+from askwise.model import fitting, margin_interval, with_fitted_margin
 from askwise.model.gibbs import gibbs, hallucinated, truncated_normal
 from askwise.model.likelihood import Likelihood
 from askwise.model.pending import away_from_pending, given_pending
@@ -826,7 +826,7 @@ def test_kernels_are_fitted_to_answers_of_every_kind():
 
 def test_the_fitted_margin_is_the_best_of_the_grid():
     data = random_mix(4)
-    fitted = fitting.with_fitted_margin(data, KERNEL)
+    fitted = with_fitted_margin(data, KERNEL)
     margins = torch.logspace(math.log10(0.02), math.log10(3), 24, dtype=torch.float64)
     prior = scipy.stats.lognorm(s=0.7, scale=0.4).logpdf(margins.numpy())
     scores = [
@@ -840,21 +840,19 @@ def test_the_fitted_margin_is_the_best_of_the_grid():
 def test_each_lane_gets_its_own_margin_under_its_own_kernel():
     data = random_mix(5, lanes=(3,))
     kernel = aw.kernel("se", uniform(3, 2) + 0.1, f64([1.0, 4.0, 20.0]))
-    together = fitting.with_fitted_margin(data, kernel)
+    together = with_fitted_margin(data, kernel)
     for lane, scale in enumerate((1.0, 4.0, 20.0)):
-        alone = fitting.with_fitted_margin(
-            data.select(lane), aw.kernel("se", uniform(3, 2)[lane] + 0.1, scale)
-        )
+        alone = with_fitted_margin(data.select(lane), aw.kernel("se", uniform(3, 2)[lane] + 0.1, scale))
         assert together.margin[lane] == alone.margin
 
 
 def test_the_margin_is_fitted_only_in_lanes_with_ties():
     duels = aw.Data.duels(uniform(2, 3, 2, 1), torch.ones(2, 3))
-    assert fitting.with_fitted_margin(duels, KERNEL) is duels
+    assert with_fitted_margin(duels, KERNEL) is duels
     signs = duels.signs.clone()
     signs[1, 0] = 0
     mixed = aw.Data(duels.points, duels.first, duels.second, signs)
-    margin = fitting.with_fitted_margin(mixed, KERNEL).margin
+    margin = with_fitted_margin(mixed, KERNEL).margin
     assert margin[0] == 0
     assert margin[1] > 0
 
@@ -866,7 +864,7 @@ def test_a_margin_is_roughly_recovered_from_many_duels():
         response = f[:, 0] - f[:, 1] + normals(120, seed=3)
         tied = response.abs() <= margin
         data = aw.Data.duels(x[~tied], response[~tied] > 0) + aw.Data.ties(x[tied])
-        assert 0.7 < fitting.with_fitted_margin(data, KERNEL).margin.item() / margin < 1.4
+        assert 0.7 < with_fitted_margin(data, KERNEL).margin.item() / margin < 1.4
 
 
 def test_the_interval_of_a_margin_holds_95_percent_of_its_posterior():
@@ -874,7 +872,7 @@ def test_the_interval_of_a_margin_holds_95_percent_of_its_posterior():
     response = 2 * (torch.sin(6 * x[:, 0, 0]) - torch.sin(6 * x[:, 1, 0])) + normals(60, seed=3)
     tied = response.abs() <= 0.5
     data = aw.Data.duels(x[~tied], response[~tied] > 0) + aw.Data.ties(x[tied])
-    low, high = fitting.margin_interval(data, KERNEL)
+    low, high = margin_interval(data, KERNEL)
     margins = torch.linspace(0.01, 3, 300, dtype=torch.float64)
     prior = torch.from_numpy(scipy.stats.lognorm(s=0.7, scale=0.4).logpdf(margins.numpy()))
     each = [aw.infer(data.with_margin(margin), KERNEL).log_evidence for margin in margins]

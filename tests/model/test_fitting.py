@@ -25,6 +25,7 @@ from torch import Tensor
 
 import askwise as aw
 from askwise.model import fitting as module
+from askwise.model import priors
 from askwise.model.fitting import Fitted
 from askwise.model.observer import Observer
 from askwise.numerics.bfgs import Objective, minimize
@@ -332,21 +333,21 @@ def test_a_kernel_with_its_own_priors_keeps_only_those(lanes):
 def test_without_information_a_fit_is_at_the_mode_of_the_priors_below_the_expected_parameters():
     lengths = torch.tensor([0.2, 0.4], dtype=torch.float64)
     nothing = aw.Data.duels([[[0.5, 0.5], [0.5, 0.5]]], [0])  # a point against itself
-    fitted = aw.fit(nothing, module.expected_kernel("matern52", lengths.tolist())).kernel
+    fitted = aw.fit(nothing, priors.expected_kernel("matern52", lengths.tolist())).kernel
     torch.testing.assert_close(fitted.base_kernel.lengthscale[0], 0.7788 * lengths, rtol=1e-3, atol=0)
     assert float(fitted.outputscale.sqrt()) == pytest.approx(1.5654, rel=1e-3)
 
 
 def test_the_expected_kernel_has_priors_around_its_parameters():
     lengths, at, variance = [0.2, 0.4], torch.tensor([0.3, 0.3], dtype=torch.float64), 2.5
-    kernel = module.expected_kernel("matern52", lengths)
+    kernel = priors.expected_kernel("matern52", lengths)
     assert kernel.base_kernel.lengthscale.flatten().tolist() == pytest.approx(lengths)
     assert kernel.outputscale.item() == pytest.approx(4)
     kernel.base_kernel.lengthscale, kernel.outputscale = at, variance
     expected = scipy.stats.lognorm.logpdf(at.numpy(), 0.5, scale=lengths).sum()
     expected += scipy.stats.lognorm.logpdf(variance, 0.7, scale=4)
     assert log_prior(PROBLEMS["yes/no"], kernel).item() == pytest.approx(expected)
-    assert module.expected_length(4) == pytest.approx(0.4)
+    assert priors.expected_length(4) == pytest.approx(0.4)
 
 
 def test_a_kernel_is_refitted_after_each_of_eight_answers_and_then_at_each_growth_by_half():
@@ -582,7 +583,7 @@ def test_lapses_and_the_kernel_are_learned_from_answers_with_ties():
     lead = hill(X[:, 0]) - hill(X[:, 1])
     undecided = lead.abs() < 1
     data = aw.Data.duels(X[~undecided], (lead > 0)[~undecided]) + aw.Data.ties(X[undecided])
-    start = module.expected_kernel("matern52", [0.3, 0.3])
+    start = priors.expected_kernel("matern52", [0.3, 0.3])
     people = Observer.start(data, 1, ["lapse"])
     fitted = module.fit(data, start, observer=people, learn=["lapse"], deviations=True)
     assert undecided.any()

@@ -6,11 +6,12 @@ from tests.tensors import uniform
 
 import askwise as aw
 from askwise.model import Observer, expected_kernel, fit
-from askwise.model import fitting as module
+from askwise.model import log_posterior as module
+from askwise.model.copies import one_per_lane
 from askwise.model.ep import ep
-from askwise.model.fitting import _NegativeLogPosterior, one_per_lane
 from askwise.model.kernel_gradient import Pairs
 from askwise.model.kernels import Stationary
+from askwise.model.log_posterior import NegativeLogPosterior
 from askwise.model.sites import InferenceProblem, has_few_points
 
 LANES, TOLERANCE = 3, 1e-9
@@ -137,7 +138,7 @@ def test_covariances_that_are_not_finite_are_refused():
 
 def objectives(data, kernel, observer=None, learn=()):
     """With the gradient by hand, and by autograd."""
-    both = [_NegativeLogPosterior(data, one_per_lane(kernel, data), "ep", observer, learn) for _ in range(2)]
+    both = [NegativeLogPosterior(data, one_per_lane(kernel, data), "ep", observer, learn) for _ in range(2)]
     assert both[0].by_hand is not None
     both[0].tolerance, both[1].by_hand = TOLERANCE, None
     return both
@@ -185,7 +186,7 @@ def test_fits_are_as_good_as_by_autograd(learn, monkeypatch):
 def test_what_changes_covariances_is_left_to_autograd():
     def by_hand(data, learn=(), kernel=KERNELS["expected"], method="ep"):
         observer = Observer.start(data, 3, learn)
-        return _NegativeLogPosterior(data, one_per_lane(kernel, data), method, observer, learn).by_hand
+        return NegativeLogPosterior(data, one_per_lane(kernel, data), method, observer, learn).by_hand
 
     assert by_hand(duels(2), ("lapse", "noise", "slopes")) is not None
     assert by_hand(rankings(2), ("lapse",)) is not None

@@ -12,9 +12,10 @@ from mpmath import MPContext
 
 import askwise as aw
 from askwise.model import Observer, fitting
-from askwise.model.fitting import _NegativeLogPosterior, one_per_lane
+from askwise.model.copies import one_per_lane
 from askwise.model.gibbs import gibbs, hallucinated
 from askwise.model.likelihood import Likelihood
+from askwise.model.log_posterior import NegativeLogPosterior
 from askwise.model.pending import given_pending
 from askwise.numerics.seeds import generator as stream
 from tensors import f64, seeded, uniform
@@ -475,7 +476,7 @@ def answers_to_learn_from(kind):
 def target(data, learn, raters=1, guess=0.0):
     observer = Observer.start(data, raters, learn, guess)
     kernel = one_per_lane(aw.kernel("se", [0.4, 0.6], 3.0), data)
-    objective = _NegativeLogPosterior(data, kernel, "ep", observer, learn)
+    objective = NegativeLogPosterior(data, kernel, "ep", observer, learn)
     objective.tolerance = 1e-9
     return objective
 
@@ -597,7 +598,7 @@ def test_the_deviation_of_a_learned_rate_is_the_curvature_at_the_maximum():
     data, kernel = flipped_duels(0.2, 60), aw.kernel("se", 0.25, 32.0)
     options = {"observer": Observer.start(data, 1, ("lapse",)), "learn": ("lapse",), "deviations": True}
     fixed = fitting.fit(data, kernel, fixed=True, **options)
-    objective = _NegativeLogPosterior(
+    objective = NegativeLogPosterior(
         data, one_per_lane(kernel, data), "ep", options["observer"], options["learn"]
     )
     at, step = objective.vector, 0.05

@@ -10,8 +10,10 @@ import torch
 
 import askwise as aw
 from askwise.model import Observer, fitting, infer_shares, inference, paths
+from askwise.model.copies import one_per_lane
 from askwise.model.data import with_rater_column
 from askwise.model.gibbs import gibbs, hallucinated
+from askwise.model.log_posterior import NegativeLogPosterior
 from askwise.model.pending import given_pending
 from askwise.model.predictive import noise_variance
 from askwise.numerics import normal
@@ -419,8 +421,8 @@ def learned(data, raters, learn, **options):
 
 def test_the_gradient_in_share_and_noise_is_exact():
     data, learn = answers().with_raters(), ("noise", "share")
-    objective = fitting._NegativeLogPosterior(
-        data, fitting.one_per_lane(KERNEL, data), "ep", Observer.start(data, 3, learn), learn
+    objective = NegativeLogPosterior(
+        data, one_per_lane(KERNEL, data), "ep", Observer.start(data, 3, learn), learn
     )
     at = objective.vector + 0.2 * normals(1, objective.vector.shape[-1])
     _, got = objective(at)

@@ -408,10 +408,11 @@ def test_people_are_the_same_under_another_default_dtype(float64, settings):
 
 def test_the_bounds_of_what_is_learned_do_not_depend_on_the_default_dtype(float64):
     from askwise.model import Observer
-    from askwise.model.fitting import _NegativeLogPosterior, one_per_lane
+    from askwise.model.copies import one_per_lane
+    from askwise.model.log_posterior import NegativeLogPosterior
 
     data = aw.Data.duels([[[0.1], [0.9]], [[0.2], [0.4]]], [1, 0])
-    target = _NegativeLogPosterior(
+    target = NegativeLogPosterior(
         data, one_per_lane(KERNEL, data), "ep", Observer.start(data, 1, ("lapse",)), ("lapse",)
     )
     usual = target.bounds(target.vector)

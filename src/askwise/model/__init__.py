@@ -10,6 +10,7 @@ from askwise.model import paths as paths
 from askwise.model import uncertainty as uncertainty
 from askwise.model.belief import Belief as Belief
 from askwise.model.conditioning import given_answers as given_answers
+from askwise.model.copies import with_parameters as with_parameters
 from askwise.model.data import Data as Data
 from askwise.model.data import Extended as Extended
 from askwise.model.data import Threshold as Threshold
@@ -21,13 +22,8 @@ from askwise.model.evidence import infer_shares as infer_shares
 from askwise.model.features import lane_groups as lane_groups
 from askwise.model.features import lanes_by as lanes_by
 from askwise.model.fitting import Fitted as Fitted
-from askwise.model.fitting import expected_kernel as expected_kernel
-from askwise.model.fitting import expected_length as expected_length
 from askwise.model.fitting import fit as fit
-from askwise.model.fitting import margin_interval as margin_interval
 from askwise.model.fitting import refit_count as refit_count
-from askwise.model.fitting import with_fitted_margin as with_fitted_margin
-from askwise.model.fitting import with_parameters as with_parameters
 from askwise.model.gibbs import hallucinated as hallucinated
 from askwise.model.groups import GroupScore as GroupScore
 from askwise.model.inference import Method as Method
@@ -41,6 +37,8 @@ from askwise.model.kernels import kernel as kernel
 from askwise.model.kernels import kernel_home as kernel_home
 from askwise.model.kernels import register_kernel as register_kernel
 from askwise.model.kernels import steepness as steepness
+from askwise.model.margins import margin_interval as margin_interval
+from askwise.model.margins import with_fitted_margin as with_fitted_margin
 from askwise.model.mixture import Kernels as Kernels
 from askwise.model.mixture import Mixture as Mixture
 from askwise.model.observer import EXPECTED_SHARE as EXPECTED_SHARE
@@ -52,5 +50,7 @@ from askwise.model.pending import away_from_pending as away_from_pending
 from askwise.model.predictive import Formula as Formula
 from askwise.model.predictive import Score as Score
 from askwise.model.predictive import noise_variance as noise_variance
+from askwise.model.priors import expected_kernel as expected_kernel
+from askwise.model.priors import expected_length as expected_length
 from askwise.model.uncertainty import Decomposition as Decomposition
 from askwise.model.uncertainty import decompose as decompose

@@ -11,9 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from askwise.model.belief import Belief
+from askwise.model.copies import one_per_lane
 from askwise.model.data import Data
 from askwise.model.ep import ep
-from askwise.model.fitting import one_per_lane
 from askwise.model.inference import infer
 from askwise.model.kernels import Covariance, Stationary, covariance
 from askwise.model.kernels import kernel as named_kernel
