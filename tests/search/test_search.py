@@ -91,6 +91,21 @@ def test_the_top_of_a_bowl_in_many_dimensions_is_found(d):
     near(searching(d).argmax(bowl(f64([0.4] * d))), f64(0.4), 1e-2)
 
 
+def plateau(x: Tensor) -> Tensor:
+    """Equal to the last bit but close to one point, as a score is far from all answers."""
+    return torch.where((x - 0.5).abs().amax(-1) < 0.05, -1.0, 0.0).double()
+
+
+def test_of_equal_scores_each_run_takes_another_point():
+    warm = torch.full((1, 2), 0.5, dtype=torch.float64)
+    seeds = [generator("plateau", run) for run in range(40)]
+    alone = [Search(torch.Size(), seed, warm).argmax(plateau) for seed in seeds]
+    assert len({tuple(one[0].tolist()) for one in alone}) >= 36  # of 384, two of 40 may have the same
+    assert 0.35 < torch.cat(alone).mean() < 0.65
+    together = Search(torch.Size([40]), seeds, warm.expand(40, 1, 2)).argmax(plateau)
+    assert torch.equal(together, torch.stack(alone))
+
+
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_the_best_of_many_maxima_is_found(d):
     centres = torch.cat([uniform(20, d, seed=d), (uniform(4, d) > 0.5).double()])

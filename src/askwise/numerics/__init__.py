@@ -52,6 +52,7 @@ from askwise.numerics.seeds import of_lanes as of_lanes
 from askwise.numerics.seeds import one_thread as one_thread
 from askwise.numerics.seeds import rand as rand
 from askwise.numerics.seeds import randn as randn
+from askwise.numerics.seeds import seeded_place as seeded_place
 from askwise.numerics.seeds import sobol as sobol
 from askwise.numerics.uncertainty import aleatoric_entropy as aleatoric_entropy
 from askwise.numerics.uncertainty import aleatoric_variance as aleatoric_variance

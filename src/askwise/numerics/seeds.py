@@ -62,6 +62,15 @@ def _drawn(
     return torch.stack(drawn).to(like.device).reshape(*lanes, *shape)
 
 
+def seeded_place(generators: Generators, lanes: torch.Size, count: int, device: torch.device) -> Tensor:
+    """A place from 0 to count - 1 for each lane, by the seed of its generator, which draws nothing."""
+    check_one_a_lane(generators, lanes)
+    if isinstance(generators, torch.Generator):
+        return torch.full(lanes, generators.initial_seed() % count, device=device)
+    places = [each.initial_seed() % count for each in generators]
+    return torch.tensor(places, device=device).reshape(lanes)
+
+
 def check_one_a_lane(generators: Generators, lanes: torch.Size) -> None:
     """Raise unless there is one generator for all lanes or one per lane."""
     if not isinstance(generators, torch.Generator) and len(generators) != lanes.numel():

@@ -16,7 +16,16 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from askwise.model import Belief, Score
-from askwise.numerics import Generators, mixed_logit, of_lanes, rand, randn, sobol, standardised
+from askwise.numerics import (
+    Generators,
+    mixed_logit,
+    of_lanes,
+    rand,
+    randn,
+    seeded_place,
+    sobol,
+    standardised,
+)
 from askwise.search.ascent import (
     VALUE_TOLERANCE,
     Scored,
@@ -220,7 +229,9 @@ class Search:
         values = finite_scores(values)
         usual = _DRAW_STARTS * dimensions if draws else _STARTS * (dimensions + min(2, dimensions))
         starts = starts or usual
-        start_points = _start_indices(values, neighbours, min(starts, len(fixed)))
+        # draws of f have no ties
+        first = None if draws else seeded_place(self.source, self.lanes, len(fixed), x.device)
+        start_points = _start_indices(values, neighbours, min(starts, len(fixed)), first)
         start = x.gather(-2, start_points[..., None].expand(*shape, -1, d))
         scale = score_scale(values)
         best, value = self._best_reached(score, start[..., None, :], scale)
@@ -349,19 +360,39 @@ def _chunk_size(score: Scored, x: Tensor, dim: int, room: int | None = None) -> 
     return max(1, math.ceil(x.shape[dim] / chunks))
 
 
-def _start_indices(values: Tensor, neighbours: Tensor, count: int) -> Int[Tensor, "*c s"]:
-    """Indices of the best local maxima among the Sobol points, and of the best warm points."""
+def _start_indices(
+    values: Float[Tensor, "*c k"], neighbours: Tensor, count: int, first: Int[Tensor, "*lane"] | None
+) -> Int[Tensor, "*c s"]:
+    """Indices of the best local maxima among the Sobol points, and of the best warm points.
+
+    Of equal scores, as far from all answers, those from ``first`` on come first, on every device: if it were
+    always the same point, all runs would look for a narrow peak in the same places.
+    """
     fixed, near = neighbours.shape
     sobol, warm = values[..., :fixed], values[..., fixed:]
-    top, index = sobol.topk(min(_RANKED * count, fixed), -1)  # of draws, an eighth of thousands
+    ranked = min(_RANKED * count, fixed)  # of draws, an eighth of thousands
+    stable = first is not None
+    if first is None:
+        top, index = _highest(sobol, ranked, stable)
+    else:
+        order = (torch.arange(fixed, device=sobol.device) + first[..., None]) % fixed
+        top, place = _highest(sobol.gather(-1, order), ranked, stable)
+        index = order.gather(-1, place)
     around = sobol.gather(-1, neighbours[index].flatten(-2)).view(*index.shape, near)  # items have none
     is_maximum = (top[..., None] >= around).all(-1)
     # if there are too few local maxima, the next best points follow
     penalty = 2 * (sobol.amax(-1, keepdim=True) - sobol.amin(-1, keepdim=True))
-    best = torch.where(is_maximum, top, top - penalty).topk(count, -1).indices
-    best = index.gather(-1, best)
+    best = index.gather(-1, _highest(torch.where(is_maximum, top, top - penalty), count, stable)[1])
     best_warm = warm.topk(min(_WARM_STARTS, warm.shape[-1]), -1).indices
     return torch.cat([best, best_warm + fixed], -1)
+
+
+def _highest(values: Tensor, count: int, stable: bool) -> tuple[Tensor, Tensor]:
+    """The highest values and their places; of equal ones the first, if it is to be stable."""
+    if not stable:
+        return values.topk(count, -1)
+    found, place = torch.sort(values, dim=-1, descending=True, stable=True)
+    return found[..., :count], place[..., :count]
 
 
 def _lowest(found: Float[Tensor, "*c s q d"], value: Float[Tensor, "*c s"]) -> Float[Tensor, "*c 1 q d"]:
