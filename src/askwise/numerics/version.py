@@ -8,4 +8,6 @@ in their last digits; say in the changelog which studies it concerns.
 3: wider priors of the lengthscales that ``kernel="averaged"`` averages over.
 4: kernels are learned with gradients by hand, averages draw theirs otherwise, searches and inference round
 otherwise, and more than a thousand answers are inferred through landmarks.
+5: distances of searches, gradients of the evidence and draws of f round otherwise; of equal scores each
+question takes another.
 """
