@@ -29,7 +29,7 @@ HEAD = """# Duels at three levels of noise
 
 `python benchmarks/noise.py`, from the campaigns `pbo-learned`, `pbo-averaged`, and both with `-3` and `-10`:
 80 duels about each of the {functions} functions of two parameters, of which the first 5 are random. All rules
-for duels were run with learned kernels, and with averaged ones the nine below.
+for duels were run, with either kind of kernels.
 *Deviation*: the standard deviation of a function, in units of the noise of an answer. At 1 most duels of two
 settings at random are close, at 10 most are certain. Runs of each rule and function: {runs}.
 
