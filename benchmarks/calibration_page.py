@@ -118,6 +118,11 @@ def noticeable(rows: Rows) -> Float[np.ndarray, " n"]:
 
 def right(rows: Rows) -> Bool[np.ndarray, " n"]:
     """Whether few settings are noticeably better, as "you may stop" promises."""
+    return rows["true_share"] < np.array([FEEDBACKS[name].few for name in rows["feedback"].tolist()])
+
+
+def fewest(rows: Rows) -> Bool[np.ndarray, " n"]:
+    """Whether as few are as the model says."""
     return rows["true_share"] < expectations.FEW
 
 
@@ -177,6 +182,8 @@ class Verdict:
     """When it was first said."""
     ever: Share
     """Whenever it was said."""
+    fewest: Share
+    """How often as few were better as the model says, when it was first said."""
     none: Share
     """How often no setting at all was noticeably better, whenever it was said."""
     told: int
@@ -191,7 +198,7 @@ def judged(rows: Rows, said: Said) -> Verdict:
     def kept(promise: Said, some: Rows) -> Share:
         return share(promise(some).astype(float), some["function"])
 
-    return Verdict(kept(right, once), kept(right, ever), kept(none, ever), len(once))
+    return Verdict(kept(right, once), kept(right, ever), kept(fewest, once), kept(none, ever), len(once))
 
 
 def tuned(rows: Rows) -> float:
@@ -254,7 +261,7 @@ def reliabilities(rows: Rows) -> str:
 
 def truth(rows: Rows, name: str) -> Float[np.ndarray, " n"]:
     """What was true, for a quantity."""
-    return (right(rows) if name == "few" else rows[f"true_{name}"]).astype(float)
+    return (fewest(rows) if name == "few" else rows[f"true_{name}"]).astype(float)
 
 
 def regrets(rows: Rows) -> str:
@@ -291,10 +298,11 @@ def hints(rows: Rows) -> str:
         for kind, some in of_kinds(of_half):
             for name, said in (("before", before), ("now", now)):
                 found = judged(some, said)
-                shares = found.once, found.ever, found.none
+                shares = found.once, found.ever, found.fewest, found.none
                 lines.append((half, NAMES[kind], name, *shares, f"{found.told} of {studies(some)}"))
-    head = ("functions", "study", "hint", "few are better, when first said", "whenever said")
-    return table((*head, "none is better, whenever said", "studies that say it"), lines)
+    head = ("functions", "study", "hint", "right, when first said", "whenever said")
+    others = "fewer than 1 in 100, when first said", "none is better, whenever said", "studies that say it"
+    return table((*head, *others), lines)
 
 
 def by(rows: Rows, column: str) -> str:

@@ -172,9 +172,14 @@ def test_the_hint_is_judged_at_its_first_time_and_whenever_it_is_said(page, cali
     rows["feedback"], rows["function"], rows["d"] = "duel", "trid", 1
     rows["answers"], rows["replicate"] = [10, 20, 40, 10], [0, 0, 0, 1]
     rows["few"], rows["rate"] = [0.5, 0.99, 0.99, 0.99], [0.6, 0.6, 0.6, 0.7]
-    rows["true_share"], rows["true_rate"] = [0, 0.01, 0.009, 0], [0.6, 0.9, 0.8, 0.6]
+    rows["true_share"], rows["true_rate"] = [0, 0.05, 0.049, 0], [0.6, 0.9, 0.8, 0.6]
     found = page.judged(rows, page.rule(0.9))
     assert (found.once.value, found.ever.value, found.none.value, found.told) == (0.0, 0.5, 0.0, 1)
+    assert page.judged(rows[2:], page.rule(0.9)).once.value == 1
+    assert page.judged(rows[2:], page.rule(0.9)).fewest.value == 0  # not as few as the model says
+    rows["feedback"] = "binary"
+    assert page.right(rows).tolist() == page.fewest(rows).tolist() == [True, False, False, True]
+    rows["feedback"] = "duel"
     assert page.now(rows).tolist() == page.rule(page.SURE_NOW)(rows).tolist() == [False, True, True, False]
     assert page.before(rows).tolist() == [True, True, True, False]
     assert page.studies(rows) == 2

@@ -16,7 +16,7 @@ from askwise.model import average_evidence, chance_evidence, expected_kernel, he
 from askwise.study import Answer, Outlook, Plan, Preference, Simulation, Study
 from askwise.study.answers import Pairs, Ranking, Tie, Worst, YesNo
 from askwise.study.checks import Check, checks, place_ratio, repeat_ratio, repeats, sides, speed
-from askwise.study.recommendation import UNKNOWN, UNTRUSTED, hint
+from askwise.study.recommendation import UNTRUSTED, hint
 from askwise.study.repeats import is_repeat, repeatable, subject, surest
 from askwise.study.simulation import SimulatedUser
 from askwise.study.state import Answered, Entry
@@ -417,7 +417,7 @@ def test_a_flag_comes_before_everything_else_in_a_hint():
         Check("model", True, "Worse."),
     )
     assert hint(DUEL, 50, look, [well]).startswith("You may stop: ")
-    assert hint(DUEL, 50, look, [well]).endswith(UNKNOWN)
+    assert hint(DUEL, 50, look, [well]).endswith(DUEL.kind.unknown)
     assert hint(DUEL, 50, look, [well, bad, worse]) == f"Look at the answers first: bad. Worse. {UNTRUSTED}"
     assert hint(DUEL, 0, None, [bad]) == f"Look at the answers first: bad. {UNTRUSTED}"
 

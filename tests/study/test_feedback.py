@@ -88,6 +88,11 @@ def test_simulated_people_answer_as_often_as_the_model_expects(feedback, generat
 
 
 SURELY = "with a probability of {} fewer than one setting in a hundred would "
+DUELS = (
+    "win two of three duels with the recommended one. In nine of ten simulated studies that said so, fewer "
+    "than one in twenty would. A peak that takes up less than a twentieth of the space "
+)
+YES_NO = "succeed 10% more often than the recommended one. A peak that takes up less than a hundredth of the "
 PERHAPS = "Go on: with a probability of {} more than one setting in a hundred would "
 
 
@@ -119,11 +124,18 @@ PERHAPS = "Go on: with a probability of {} more than one setting in a hundred wo
             "Go on: hardly any setting would succeed 10% more often than the recommended",
         ),
         (
+            "duel",
+            10,
+            0.66,
+            0.93,
+            f"You may stop: {SURELY.format('93%')}{DUELS}",
+        ),
+        (
             "binary",
             10,
             0.09,
             0.9,
-            "You may stop: " + SURELY.format("90%") + "succeed 10% more often than the",
+            f"You may stop: {SURELY.format('90%')}{YES_NO}",
         ),
         ("duel", 9, None, 0, "Go on: too little has been answered"),
         ("binary", 2, None, 0, "Go on: too little has been answered"),

@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from askwise.study.raters import Estimate as Estimate
     from askwise.study.raters import Rater as Rater
     from askwise.study.raters import Raters as Raters
-    from askwise.study.recommendation import UNKNOWN as UNKNOWN
     from askwise.study.recommendation import UNTRUSTED as UNTRUSTED
     from askwise.study.recommendation import Best as Best
     from askwise.study.recommendation import Outlook as Outlook
@@ -90,7 +89,6 @@ _HOMES = {
     "questions": ("Situation", "next_question"),
     "raters": ("Estimate", "Rater", "Raters"),
     "recommendation": (
-        "UNKNOWN",
         "UNTRUSTED",
         "Best",
         "Outlook",

@@ -73,6 +73,15 @@ class Feedback:
     succeeds more often by this)."""
     noticeably: ClassVar[str] = "would win two of three duels with the recommended one"
     """The same in words."""
+    few: ClassVar[float] = 0.05
+    """Share of the settings that really are noticeably better, at most, in nine of ten studies that say "you
+    may stop": docs/calibration.md.  The model, which errs, must be sure of a smaller one."""
+    held: ClassVar[str] = ""
+    """The same in words, where it was tried and is not what the model says."""
+    unknown: ClassVar[str] = (
+        "A peak that takes up less than a twentieth of the space is not known unless a question came near it."
+    )
+    """What no number of answers rules out."""
     # sentences to be filled in with names of options, a number of answers or a probability
     _examples: ClassVar[str]
     _keys: ClassVar[str]
@@ -204,6 +213,10 @@ class Binary(Feedback):
     words: ClassVar[Words] = {"good": "yes", "bad": "no", "undecided": "can't decide"}
     unit = "1 is the difference between success rates of 50% and 84%"
     noticeable, noticeably = 0.1, "would succeed 10% more often than the recommended one"
+    few = 0.01
+    unknown = (
+        "A peak that takes up less than a hundredth of the space is not known unless a question came near it."
+    )
     _examples, _keys, _needs = "yes, no, tie, skip or void", "y yes, n no", "a yes and a no"
     _best = "the best one is expected to succeed {:.0%} more often"
     _alone = "It is expected to work {:.0%} of the time."
@@ -233,6 +246,7 @@ class Duel(Feedback):
     takes: ClassVar = {"answer": Preference.given}
     expected = "0 or 1, the index of the preferred option"
     how = "Name the better one: tell 0, 1, or None for can't decide."
+    held = "In nine of ten simulated studies that said so, fewer than one in twenty would."
     _examples, _keys = "{0} or {1}, or tie, skip, void", "{0} or {1}, the better one"
 
 

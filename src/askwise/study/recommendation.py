@@ -22,10 +22,6 @@ from askwise.study.plan import Plan
 _DRAWS = 256  # draws of f, of which each has its best
 UNTRUSTED = "Until that is explained, probabilities are not to be trusted."
 """What follows from a check that is flagged."""
-UNKNOWN = (
-    "A peak that takes up less than a hundredth of the space is not known unless a question came near it."
-)
-"""What no number of answers rules out."""
 SURE = 0.9
 """Probability that few settings are noticeably better, from which on you may stop: docs/calibration.md."""
 _FEWEST = 5  # answers per parameter, below which a learned kernel is mostly a guess
@@ -119,7 +115,7 @@ def hint(plan: Plan, answers: int, look: Outlook | LevelOutlook | None, checks: 
     left = f"with a probability of {look.few:.0%} fewer than one setting in a hundred {plan.kind.noticeably}"
     if rests_on_few:
         return f"Go on a little: {left}, but that rests on few answers."
-    return f"You may stop: {left}. {UNKNOWN}"
+    return " ".join(filter(None, [f"You may stop: {left}.", plan.kind.held, plan.kind.unknown]))
 
 
 def _lowered(sentence: str) -> str:

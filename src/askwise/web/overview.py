@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from askwise.space import Setting, Space
-from askwise.study import UNKNOWN, UNKNOWN_REGION, Entry, Study, Tie, level_sentence
+from askwise.study import UNKNOWN_REGION, Entry, Study, Tie, level_sentence
 from askwise.web.lens import Lens
 
 TITLES = {
@@ -35,7 +35,7 @@ def outlook(study: Study, lens: Lens) -> dict[str, Any]:
         for check in status.checks
         if status.answers
     ]
-    unknown = UNKNOWN if study.plan.level is None else UNKNOWN_REGION
+    unknown = kind.unknown if study.plan.level is None else UNKNOWN_REGION
     has_model = status.gain is not None or status.misclassified is not None
     return {
         "hint": status.hint.removesuffix(unknown).rstrip(),
