@@ -68,6 +68,10 @@ From then on the runs receive different answers and diverge, each as valid a sam
 The members of a batch are searched jointly, from candidate batches that differ by a whole member; there a
 difference in the last digits can lead to a maximum that is lower by a hundredth of the range, on either
 machine.
+
+Most campaigns were also computed before searches, draws of f, inference and fits were written anew.
+Where kernels are learned, f is drawn or batches are searched,
+queries then differ by more than last digits, and first runs part soon. Their results should not differ.
 """
 
 
