@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when scipy is imported
 
@@ -40,6 +40,7 @@ QUESTIONS = {"duel": 80, "best": 30, "worst": 30, "ranking": 30}
 LANES = 150  # computed together
 RESAMPLES = 2000
 _NODES = -4.0, 5.6, 0.8  # of the noise, above the highest utility
+_ORDER_NODES, _BEYOND, _CERTAIN = 24, 2.0, 3.0  # over the utilities, beyond them, and where order is certain
 Said = Literal["duel", "best", "worst", "ranking"]
 
 
@@ -62,12 +63,14 @@ class Arm:
         return f"{self.rule}, {self.said}"
 
 
-WINNER, EUBO = "trial(score='win')", "trial(score='eubo')"
+Scored = Literal["win", "order", "eubo"]
+WINNER, ORDER, EUBO = (f"trial(score='{score}')" for score in get_args(Scored))
 ARMS = [
     *(Arm(rule, "best") for rule in ("muc_joint", "muc", "random", EUBO)),
     Arm(WINNER, "best", (2, 4)),
     *(Arm(rule, "ranking") for rule in ("muc_joint", "muc", "random", EUBO)),
     Arm(WINNER, "ranking", (2,)),
+    Arm(ORDER, "ranking", (2,)),
     Arm("muc_joint", "worst", (2,)),
     Arm("muc", "duel"),
 ]
@@ -93,6 +96,32 @@ def choice_probabilities(utilities: Tensor) -> Tensor:
     return found / found.sum(-1, keepdim=True)
 
 
+def order_probabilities(utilities: Tensor) -> Tensor:
+    r"""Probability of each order of m options [.., m], whose noise has variance 1/2: [.., m!].
+
+    Nested integrals: that over the noisy utility of the worst, up to that of the second worst, and so on, by
+    the trapezoidal rule.  Gaps between neighbours that leave no doubt are shortened, so that few nodes do.
+    """
+    values, index = utilities.float().sort(-1)
+    gaps = values.diff(dim=-1).clamp_max(_CERTAIN)
+    shortened = torch.cat([torch.zeros_like(gaps[..., :1]), gaps.cumsum(-1)], -1)
+    height = torch.zeros_like(shortened).scatter(-1, index, shortened)
+    share = torch.linspace(0, 1, _ORDER_NODES, dtype=height.dtype, device=height.device)
+    span = shortened[..., -1:, None] + 2 * _BEYOND
+    z = (span * share - _BEYOND - height[..., None]) * 2**0.5
+    step = span * (2**0.5 / (_ORDER_NODES - 1))
+    density = torch.exp(-z.square() / 2) * ((2 * torch.pi) ** -0.5 * step)
+    options, below = range(height.shape[-1]), ndtr(z)
+    worst: list[tuple[int, ...]] = [(k,) for k in options]
+    while len(worst[0]) < len(options):
+        longer = [(k, *few) for few in worst for k in options if k not in few]
+        inner = below[..., [worst.index(few[1:]) for few in longer], :]
+        each = density[..., [few[0] for few in longer], :] * inner
+        below, worst = each.cumsum(-1) - each / 2, longer
+    found = below[..., -1]
+    return (found / found.sum(-1, keepdim=True)).double()
+
+
 def draws(belief: Belief, x: Tensor, count: int) -> Tensor:
     """Draws of f at the points of each group [.., m, d], less that at the first: [.., count, m]."""
     mean, cov = belief.joint(x)
@@ -106,8 +135,18 @@ def draws(belief: Belief, x: Tensor, count: int) -> Tensor:
 
 
 def winner_information(belief: Belief, x: Tensor) -> Tensor:
-    """Mutual information of f and the option that is named best, H(E[p]) - E[H(p)]."""
-    rates = choice_probabilities(draws(belief, x, 32)).clamp_min(1e-30)
+    """Mutual information of f and the option that is named best."""
+    return information(choice_probabilities(draws(belief, x, 32)))
+
+
+def order_information(belief: Belief, x: Tensor) -> Tensor:
+    """Mutual information of f and the order of all options."""
+    return information(order_probabilities(draws(belief, x, 16)))
+
+
+def information(rates: Tensor) -> Tensor:
+    """H(E[p]) - E[H(p)] for probabilities of answers [.., draws, answers]."""
+    rates = rates.clamp_min(1e-30)
     mean = rates.mean(-2)
     return -(mean * mean.log()).sum(-1) + (rates * rates.log()).sum(-1).mean(-1)
 
@@ -139,16 +178,14 @@ def with_better_member(
 class Trial(Rule, register=False):
     """A rule for batches that was tried: the champion and challengers of highest score, or free members."""
 
-    score: Literal["win", "eubo"] = "win"
+    score: Scored = "win"
 
     key, title, asks, source, cost = "trial", "Trial", frozenset({Asks.BATCH}), "", ""
 
     def ask(self, belief: Belief, m: int, search: Search) -> Points:
         """The members of highest score."""
-        champion, worth = (
-            search.champion(belief),
-            {"win": winner_information, "eubo": best_option}[self.score],
-        )
+        worths = {"win": winner_information, "order": order_information, "eubo": best_option}
+        champion, worth = search.champion(belief), worths[self.score]
 
         def score(x: Tensor) -> Tensor:
             return worth(belief, torch.cat([champion.expand(*x.shape[:-2], 1, -1), x], -2))
@@ -158,14 +195,17 @@ class Trial(Rule, register=False):
         for member in range(m - 1):
             found = with_better_member(score, found, member, search)
         found = torch.cat([champion, batches._sorted(found)], -2)
-        if self.score == "win":
+        if self.score != "eubo":
             return found
         return search.argmax(lambda x: worth(belief, x), q=m, extra=found[None])
 
 
 def chooser(name: str) -> Rule:
     """The rule of this name."""
-    return Trial("eubo" if "eubo" in name else "win") if name.startswith("trial") else parse(name)
+    for score in get_args(Scored):
+        if name == f"trial(score='{score}')":
+            return Trial(score)
+    return parse(name)
 
 
 def rows(said: Said, x: Tensor, order: Tensor) -> Data:

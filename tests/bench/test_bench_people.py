@@ -30,17 +30,30 @@ def test_choice_probabilities_are_how_often_each_is_best(people, spread):
     torch.testing.assert_close(people.choice_probabilities(utilities), want.double(), rtol=0, atol=3e-3)
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.5, 2.0, 10.0])
+def test_order_probabilities_are_how_often_each_order_is_seen(people, spread):
+    utilities = spread * torch.tensor([0.3, -0.5, 1.0, 0.1], dtype=torch.float64)
+    order = drawn(utilities, torch.eye(4, dtype=torch.float64) / 2, 400_000).argsort(-1)
+    seen = torch.unique(order, dim=0, return_counts=True)[1] / len(order)
+    want = torch.cat([seen, torch.zeros(24 - len(seen))]).double().sort().values
+    got = people.order_probabilities(utilities).sort().values  # which order is which does not matter
+    torch.testing.assert_close(got, want, rtol=0, atol=0.01)
+
+
 def belief_and_points() -> tuple[aw.model.Belief, torch.Tensor]:
     data = Data.duels(uniform(6, 2, 2, seed=1), [1, 0, 1, 1, 0, 1])
     return aw.infer(data, aw.kernel("matern52", 0.3, 4.0)), uniform(4, 2, seed=2)
 
 
-def test_winner_information_is_that_of_the_definition(people):
+@pytest.mark.parametrize("answer", ["winner", "order"])
+def test_information_is_that_of_the_definition(people, answer):
     belief, x = belief_and_points()
-    rates = people.choice_probabilities(drawn(*belief.joint(x), 100_000))
+    probabilities = {"winner": people.choice_probabilities, "order": people.order_probabilities}
+    score = {"winner": people.winner_information, "order": people.order_information}
+    rates = probabilities[answer](drawn(*belief.joint(x), 100_000))
     mean = rates.mean(0)
     want = -(mean * mean.log()).sum() + (rates * rates.clamp_min(1e-30).log()).sum(-1).mean()
-    assert people.winner_information(belief, x).item() == pytest.approx(want.item(), rel=0.15)
+    assert score[answer](belief, x).item() == pytest.approx(want.item(), rel=0.15)
 
 
 def test_the_expected_best_is_that_of_the_definition(people):
