@@ -73,11 +73,9 @@ class Feedback:
     succeeds more often by this)."""
     noticeably: ClassVar[str] = "would win two of three duels with the recommended one"
     """The same in words."""
-    few: ClassVar[float] = 0.05
-    """Share of the settings that really are noticeably better, at most, in nine of ten studies that say "you
-    may stop": docs/calibration.md.  The model, which errs, must be sure of a smaller one."""
     held: ClassVar[str] = ""
-    """The same in words, where it was tried and is not what the model says."""
+    """How few settings really were, when simulated studies said "you may stop", if not as few as the model
+    says: docs/calibration.md."""
     unknown: ClassVar[str] = (
         "A peak that takes up less than a twentieth of the space is not known unless a question came near it."
     )
@@ -213,7 +211,6 @@ class Binary(Feedback):
     words: ClassVar[Words] = {"good": "yes", "bad": "no", "undecided": "can't decide"}
     unit = "1 is the difference between success rates of 50% and 84%"
     noticeable, noticeably = 0.1, "would succeed 10% more often than the recommended one"
-    few = 0.01
     unknown = (
         "A peak that takes up less than a hundredth of the space is not known unless a question came near it."
     )
