@@ -233,7 +233,8 @@ class Lanes:
     def _learn(self, data: Data) -> None:
         """Kernel and lapses, as `Model` learns them where there are no ties."""
         observer, learn = expected_people(self.plans[0].people, data)
-        fitted = fit(data, self.plans[0].expected_kernel(), observer=observer, learn=learn)
+        rough = self.plans[0].averages
+        fitted = fit(data, self.plans[0].expected_kernel(), observer=observer, learn=learn, roughly=rough)
         self.prior: Kernel | Kernels = fitted.kernel
         self.people: Observer | None = fitted.observer
         if self.plans[0].averages:

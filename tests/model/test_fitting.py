@@ -592,3 +592,17 @@ def test_lapses_and_the_kernel_are_learned_from_answers_with_ties():
     assert fitted.observer.lapse != people.lapse
     assert fitted.deviation is not None
     assert fitted.deviation.isfinite().all()
+
+
+@pytest.mark.parametrize(("d", "n"), [(1, 5), (2, 12), (2, 93), (4, 40)])
+def test_a_rough_fit_is_close_to_a_fine_one(d, n):
+    X = uniform(n, 2, d)
+    data = aw.Data.duels(X, (hill(X[:, 0]) > hill(X[:, 1])).long())
+    fine, rough = (
+        aw.fit(data, priors.expected_kernel("matern52", [0.2] * d), roughly=roughly)
+        for roughly in (False, True)
+    )
+    for name, parameter in fine.kernel.named_parameters():
+        other = rough.kernel.get_parameter(name)
+        assert not torch.equal(other, parameter)
+        assert (other / parameter).log().abs().max() < 0.02

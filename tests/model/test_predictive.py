@@ -22,8 +22,9 @@ from askwise.model.kernels import (
     squares,
     steepness,
 )
+from askwise.model.mixture import Kernels
 from askwise.model.predictive import Predictive
-from askwise.numerics import utility_deviation
+from askwise.numerics import log_epistemic_variance, mixed_log_variance, standardised, utility_deviation
 from askwise.rules import RULES, parse
 from askwise.search.search import Search
 from tensors import assert_same_slopes, f64, seeded, uniform
@@ -521,6 +522,40 @@ def test_correlations_of_a_search_are_never_subnormal_numbers_which_are_slow(dty
     found, want = decayed_by_square("se", r.square()), torch.exp(-0.5 * r.double() ** 2)
     assert (found >= torch.finfo(dtype).tiny).all()
     torch.testing.assert_close(found, want.to(dtype), rtol=1e-4, atol=1e-25)
+
+
+@pytest.mark.parametrize("name", ["matern32", "matern52"])
+def test_nor_are_those_that_rank_points(name):
+    r = torch.linspace(0, 1e4, 1000)
+    found = decayed_by_square(name, r.square())
+    assert (found >= torch.finfo(found.dtype).tiny).all()
+    torch.testing.assert_close(
+        found, decayed_by_square(name, r.double().square()).float(), rtol=1e-4, atol=1e-14
+    )
+
+
+@pytest.mark.parametrize("rule", ["mean", "standardised", "muc"])
+@pytest.mark.parametrize("length", [1e-6, 1e-3, 0.2, 3.0])
+@pytest.mark.parametrize("kernels", [1, 3])
+def test_points_are_ranked_as_by_their_scores(rule, length, kernels):
+    X = uniform(60, 2, 2)
+    data = aw.Data.duels(X, (X[:, 0].sum(-1) > X[:, 1].sum(-1)).long())
+    lengths = length * (1 + 0.1 * torch.arange(kernels, dtype=torch.float64))
+    prior = Stationary(
+        "matern52", lengths[:, None].expand(-1, 2), torch.full((kernels,), 4.0, dtype=torch.float64)
+    )
+    belief = aw.infer(data, prior.select(0) if kernels == 1 else Kernels.equally_likely(prior))
+    predictive, x = belief.predictive, uniform(200, 2, seed=1)
+    if rule == "mean":
+        score = predictive.score()
+    elif rule == "muc":
+        score = predictive.against(X[0, :1]).score(log_epistemic_variance, mixed=mixed_log_variance)
+    else:
+        score = predictive.score(standardised)
+    exact, rough = score(x), score.ranking(x, score.rough_correlation(x))
+    assert rough.dtype == exact.dtype
+    assert not torch.equal(rough, exact)
+    torch.testing.assert_close(rough, exact, rtol=1e-4, atol=1e-5)
 
 
 def test_very_short_lengthscales_separate_points_and_know_equal_ones():

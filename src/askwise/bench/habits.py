@@ -32,7 +32,7 @@ class Habits:
             data = Data.batches(asked, said)
         return data.with_raters() if self.user.people > 1 else data
 
-    def fitted(self, data: Data, kernel: Kernel) -> tuple["Habits", Fitted]:
+    def fitted(self, data: Data, kernel: Kernel, *, roughly: bool = False) -> tuple["Habits", Fitted]:
         """What these answers say of the user, and the kernel of highest posterior."""
         learn: list[Learnable] = ["lapse"] if self.user.lapses else []
         learn += ["noise", "share"] if self.user.people > 1 else []
@@ -40,7 +40,7 @@ class Habits:
         if self.user.margin:
             seen = data if observer is None else observer.applied(data)
             data = data.with_margin(with_fitted_margin(seen, kernel).margin)
-        found = fit(data, kernel, observer=observer, learn=learn)
+        found = fit(data, kernel, observer=observer, learn=learn, roughly=roughly)
         return replace(self, margin=data.margin, observer=found.observer), found
 
     def applied(self, data: Data) -> Data:

@@ -196,7 +196,7 @@ class _Lanes:
             if refit_count(asked) == asked or self.prior is None:
                 averages, lengths = self.experiment.prior == "averaged", [expected_length(self.d)] * self.d
                 prior = expected_kernel(self.experiment.family, lengths, averaged=averages)
-                self.habits, fitted = self.habits.fitted(data, prior)
+                self.habits, fitted = self.habits.fitted(data, prior, roughly=averages)
                 data, found = self.habits.applied(data), fitted.kernel
                 self.prior = self._averaged(data, found, asked) if averages else found
                 return self.prior, None

@@ -330,7 +330,7 @@ def squares_by_kernel(
     x: Float[Tensor, "*a q d"], y: Float[Tensor, "*b p d"], lengths: Float[Tensor, "k *b d"]
 ) -> Float[Tensor, "k *c q p"]:
     """Squared distances between all points in the lengths of each kernel, from squares that all share."""
-    squares = (x.mT[..., :, None] - y.mT[..., None, :]).square_()
+    squares = (x.mT[..., :, None] - y.mT[..., None, :]).square_().to(lengths.dtype)
     found = lengths.pow(-2).movedim(0, -2) @ squares.flatten(-2)
     return found.unflatten(-1, squares.shape[-2:]).movedim(-3, 0)
 
@@ -403,7 +403,10 @@ def decayed(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     # in place: with hundreds of candidates memory traffic dominates
     if name == "se":
         return r.square_().mul_(-0.5).exp_()
-    decay = r.neg().exp_()
+    decay = r.neg()
+    if r.dtype == torch.float32:
+        decay.clamp_min_(_LEAST[r.dtype])  # as in _bell; thirty times as long where lengthscales are short
+    decay.exp_()
     if name == "matern32":
         return decay.mul_(r.add_(1))
     return decay.mul_(r.addcmul_(r, r, value=1 / 3).add_(1))

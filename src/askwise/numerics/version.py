@@ -1,6 +1,6 @@
 """The version of the numbers: only with that of its beginning is a study replayed to the last bit."""
 
-VERSION = 5
+VERSION = 6
 """Raise it with every change after which equal answers may give other questions or recommendations, if only
 in their last digits; say in the changelog which studies it concerns.
 
@@ -10,4 +10,6 @@ in their last digits; say in the changelog which studies it concerns.
 otherwise, and more than a thousand answers are inferred through landmarks.
 5: distances of searches, gradients of the evidence and draws of f round otherwise; of equal scores each
 question takes another.
+6: searches rank their starts in single precision, and kernels that are averaged over are drawn around a
+rougher fit.
 """

@@ -38,8 +38,8 @@ from askwise.space import LISTED, Domain, Pool
 
 _CHUNK_POINTS = {"cpu": 2**12, "cuda": 2**18}  # points that fit the CPU cache or GPU memory
 _ROUGH_POINTS = {"cpu": 2**14, "cuda": 2**18}  # the same of draws in single precision
-_OF_KERNELS = {"cpu": 8, "cuda": 1}  # times as small are the chunks of several kernels; 10 ms instead of 17
-_KEPT_ENTRIES = {"cpu": 2**23, "cuda": 2**27}  # of correlations between candidates and data
+_OF_KERNELS = {"cpu": 4, "cuda": 1}  # times as small are the chunks of several kernels
+_KEPT_ENTRIES = {"cpu": 2**24, "cuda": 2**28}  # of correlations between candidates and data
 _DISTANCE_ROWS = 2**10  # of a distance matrix computed at once
 _WARM_POINTS, _PERTURBATION = 32, 0.05  # the best queried points, and perturbations of them
 _CANDIDATES = 128  # Sobol points per dimension plus one
@@ -238,7 +238,7 @@ class Search:
         return self._discrete_steps(score, best, value, scale)[..., 0, :, :]
 
     def _candidate_scores(self, score: Score, x: Float[Tensor, "*lane k d"]) -> Float[Tensor, "*lane k"]:
-        """Scores of the points that all searches start from; their correlations with the data are kept.
+        """Scores that rank where a search may start; correlations of these points with the data are kept.
 
         A challenger's search then takes a tenth less.
         """
@@ -248,12 +248,12 @@ class Search:
         key = id(predictive.prior), id(points)
         if key not in self._correlations:
             if score.kernels * x[..., 0].numel() * points.shape[-2] > _KEPT_ENTRIES[x.device.type]:
-                return torch.cat([score(part) for part in parts], -1)
-            kept = [score.correlation(part) for part in parts]
+                return torch.cat([score.ranking(part, score.rough_correlation(part)) for part in parts], -1)
+            kept = [score.rough_correlation(part) for part in parts]
             self._correlations[key] = predictive.prior, points, kept
         known = self._correlations[key][2]
         each = zip(parts, known, strict=True)
-        return torch.cat([score.from_correlation(part, correlation) for part, correlation in each], -1)
+        return torch.cat([score.ranking(part, correlation) for part, correlation in each], -1)
 
     def _best_group(self, score: Scored, q: int, extra: Tensor | None) -> Tensor:
         d = self.warm.shape[-1]

@@ -148,7 +148,8 @@ class Model:
         margin, fixed = data.margin.item(), isinstance(given, Kernel)
         if fixed and not learn:
             return Learned(prior, margin, observer)
-        fitted = fit(data, prior, observer=observer, learn=learn, fixed=fixed)
+        rough = self.plan.averages
+        fitted = fit(data, prior, observer=observer, learn=learn, fixed=fixed, roughly=rough)
         found, kernels = fitted.observer, None
         if self.plan.averages:
             source = generator("askwise study", self.plan.seed, "kernels", len(answers))
