@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import betabinom, binom
 
 import askwise as aw
-from askwise.model import average_evidence, chance_evidence, expected_kernel, held_out, infer
+from askwise.model import average_evidence, chance_evidence, evidence, expected_kernel, held_out, infer
 from askwise.study import Answer, Outlook, Plan, Preference, Simulation, Study
 from askwise.study.answers import Pairs, Ranking, Tie, Worst, YesNo
 from askwise.study.checks import Check, checks, place_ratio, repeat_ratio, repeats, sides, speed
@@ -164,6 +164,19 @@ def test_average_evidence_is_the_mean_over_kernels_drawn_from_the_priors(generat
     laned = data.unsqueezed().select(torch.zeros(400, dtype=torch.long))
     want = infer(laned, drawn, tolerance=1e-4).log_evidence.exp().mean().log().item()
     assert average_evidence(data, kernel) == pytest.approx(want, abs=0.1)
+
+
+def test_average_evidence_is_the_same_in_parts_and_a_lower_bound_where_that_is_enough(monkeypatch):
+    x = torch.linspace(0, 1, 30, dtype=torch.float64)[:, None, None]
+    data = aw.Data.duels(torch.cat([x, x.roll(7, 0)], 1), (x > x.roll(7, 0)).long()[:, 0, 0])
+    kernel = expected_kernel("matern52", [0.2])
+    belief = aw.fit(data, kernel).belief
+    whole = average_evidence(data, kernel, belief)
+    assert whole == pytest.approx(average_evidence(data, kernel), abs=0.01)
+    bound = average_evidence(data, kernel, belief, whole - 2)
+    assert whole - 2 < bound < whole - 0.01
+    monkeypatch.setattr(evidence, "_CHUNK_ENTRIES", 1)
+    assert average_evidence(data, kernel, belief) == pytest.approx(whole, abs=1e-6)
 
 
 def questioned(feedback: str, answers: int, person: str, seed: int = 0, **settings: object) -> Study:

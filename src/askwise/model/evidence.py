@@ -4,6 +4,7 @@ import functools
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from gpytorch.kernels import Kernel
 from gpytorch.priors import LogNormalPrior
@@ -15,16 +16,20 @@ from askwise.model.copies import one_per_lane
 from askwise.model.data import Data
 from askwise.model.ep import ep
 from askwise.model.inference import infer
+from askwise.model.kernel_gradient import Pairs
 from askwise.model.kernels import Covariance, Stationary, covariance
 from askwise.model.kernels import kernel as named_kernel
+from askwise.model.landmarks import may_take_landmarks
 from askwise.model.likelihood import Likelihood
 from askwise.model.sites import InferenceProblem, Start
 from askwise.numerics import cholesky
 
 _DRAWS = 32  # kernels over which evidence is averaged
+_PORTIONS = (1, 7, 24)  # of them, after which it may be enough
 _NOTHING = 1e-9  # prior variance of a utility that does not depend on the setting
-_TOLERANCE = 1e-4  # evidence is stationary in the sites, so its error is of the order of the square
-_ROUGH = 0.03  # the same, of a bound
+_TOLERANCE = 0.03  # evidence is stationary in the sites, so its error is of the order of the square
+_FINE_TOLERANCE = 1e-4
+_CHUNK_ENTRIES = 2**18  # covariances of the kernels that are inferred together
 
 
 def average_evidence(
@@ -35,9 +40,9 @@ def average_evidence(
     .. math:: \log \int p(\text{answers} \mid \theta)\, p(\theta)\, d\theta
 
     by a Sobol sequence of 32 kernels, the same for all data.  Unlike the evidence of a fitted kernel it has
-    not seen the answers.  ``known``: a belief about these data, to start from.  Where the kernel that is most
-    like its own makes the average ``enough`` alone, this lower bound is returned: 3 ms in place of 100 with
-    100 duels.
+    not seen the answers.  ``known``: a belief about these data, to start from.  Where the kernels that are
+    most like its own make the average ``enough`` alone, this lower bound is returned: with 100 duels
+    in 3 to 9 ms in place of 25.
     """
     laned = data.unsqueezed().select(data.first.new_zeros(_DRAWS))
     drawn = one_per_lane(kernel, laned).requires_grad_(False)
@@ -49,21 +54,28 @@ def average_evidence(
         assert isinstance(prior, LogNormalPrior)
         put(module, (prior.loc + prior.scale * normal.reshape(value(module).shape)).exp())
 
-    def evidence(some: Int[Tensor, " k"], tolerance: float) -> float:
-        start = None
-        if known is not None:
-            start = Start(*(part.expand(len(some), -1) for part in (known.tau, known.nu)))
-        with torch.no_grad():
+    kernels, total = covariance(drawn), -math.inf
+    order = torch.arange(_DRAWS) if known is None else _by_likeness(kernels, known.shared_prior)
+    for portion in order.to(data.points.device).split(_PORTIONS):
+        for some in portion.split(max(1, _CHUNK_ENTRIES // max(1, data.n**2))):
+            start = None
+            if known is not None:
+                start = Start(*(part.expand(len(some), -1) for part in (known.tau, known.nu)))
             own = kernels.select(some) if isinstance(kernels, Stationary) else drawn[some]
-            each = infer(laned.select(some), own, warm=start, tolerance=tolerance).log_evidence
-        return float(each.logsumexp(0)) - math.log(_DRAWS)
+            found = float(_evidence(laned.select(some), own, start).logsumexp(0)) - math.log(_DRAWS)
+            total = float(np.logaddexp(total, found))
+        if total > enough + _TOLERANCE:
+            break
+    return total
 
-    kernels = covariance(drawn)
-    if known is not None and math.isfinite(enough):
-        bound = evidence(_most_like(kernels, known.shared_prior), _ROUGH)
-        if bound > enough + _ROUGH:
-            return bound
-    return evidence(torch.arange(_DRAWS, device=data.points.device), _TOLERANCE)
+
+def _evidence(data: Data, prior: Kernel | Stationary, start: Start | None) -> Float[Tensor, " lane"]:
+    """Log evidence given each kernel; half of the time of :func:`infer` where no more is needed."""
+    with torch.no_grad():
+        if isinstance(prior, Stationary) and not may_take_landmarks(data):
+            found, _ = Pairs.of(data).evidence(prior, start, _TOLERANCE, gradient=False)
+            return found.log_evidence
+        return infer(data, prior, warm=start, tolerance=_TOLERANCE).log_evidence
 
 
 @functools.cache
@@ -72,12 +84,12 @@ def _uniform(count: int) -> Float[Tensor, "draws count"]:
     return sobol.draw(_DRAWS, dtype=torch.float64).clamp(1e-9, 1 - 1e-9)
 
 
-def _most_like(drawn: Covariance, prior: Covariance) -> Int[Tensor, " 1"]:
-    """The lane of the kernel whose parameters are closest to those of another."""
+def _by_likeness(drawn: Covariance, prior: Covariance) -> Int[Tensor, " k"]:
+    """The lanes of kernels, first those whose parameters are close to those of another."""
     if not (isinstance(drawn, Stationary) and isinstance(prior, Stationary)):
-        return torch.zeros(1, dtype=torch.long)
+        return torch.arange(_DRAWS)
     apart = (drawn.lengthscale / prior.lengthscale).log().square().sum(-1)
-    return (apart + (drawn.outputscale / prior.outputscale).log().square()).argmin()[None]
+    return (apart + (drawn.outputscale / prior.outputscale).log().square()).argsort()
 
 
 def chance_evidence(data: Data) -> float:
@@ -88,7 +100,7 @@ def chance_evidence(data: Data) -> float:
             laned = data.unsqueezed()
             nothing = torch.zeros_like(laned.signs)
             return float(Likelihood.of(laned).log_probability(nothing, nothing).sum())
-        return float(infer(data, flat, tolerance=_TOLERANCE).log_evidence)
+        return float(infer(data, flat, tolerance=_FINE_TOLERANCE).log_evidence)
 
 
 def infer_shares(belief: Belief, shares: Sequence[float]) -> Float[Tensor, " k"]:
@@ -96,7 +108,7 @@ def infer_shares(belief: Belief, shares: Sequence[float]) -> Float[Tensor, " k"]
     data = belief.data.unsqueezed().select(belief.data.first.new_zeros(len(shares)))
     data = data.with_share(data.signs.new_tensor(shares))
     with torch.no_grad():
-        return ep(InferenceProblem.of(data, belief.shared_prior), None, _TOLERANCE).log_evidence
+        return ep(InferenceProblem.of(data, belief.shared_prior), None, _FINE_TOLERANCE).log_evidence
 
 
 def held_out(belief: Belief, counts: Sequence[int]) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
