@@ -62,7 +62,7 @@ def test_empty_matrices_have_empty_factors():
 def test_a_scaled_inverse_times_its_triangle_is_the_scale(n):
     matrices = torch.stack([lower_rank(n, n, seed) + torch.eye(n, dtype=torch.float64) for seed in range(2)])
     lower, scale = torch.linalg.cholesky(matrices), torch.linspace(0, 3, 2 * n).double().reshape(2, n)
-    inverse = scaled_inverse(lower, scale)
+    inverse = scaled_inverse(lower.clone(), scale)
     torch.testing.assert_close(lower @ inverse, torch.diag_embed(scale))
     torch.testing.assert_close(inverse, inverse.tril(), rtol=0, atol=0)
 

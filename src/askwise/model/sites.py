@@ -310,6 +310,7 @@ class _RowPosterior:
             return _vecmat(nu, self.G), self.G.diagonal(dim1=-2, dim2=-1), prior
         S = tau.sqrt()
         lower, _ = cholesky(eye_plus((S[..., None] * S[..., None, :]).mul_(self.G)))
+        pivots = lower.diagonal(dim1=-2, dim2=-1).clone()
         X = scaled_inverse(lower, S)
         dual = _dual(tau, nu, X) if any_weak else _gram_times(nu / tau, X)
         mean, var = (nu - dual) / tau, (1 - torch.linalg.vector_norm(X, dim=-2).square_() / tau) / tau
@@ -320,7 +321,7 @@ class _RowPosterior:
             mean[..., some] = torch.where(among, _vecmat(dual, part), mean[..., some])
             var[..., some] = torch.where(among, left, var[..., some])
         strong = None if any_weak else tau
-        return mean, var.clamp_min_(0), Solved(X, lower.diagonal(dim1=-2, dim2=-1), tau=strong)
+        return mean, var.clamp_min_(0), Solved(X, pivots, tau=strong)
 
     def times(self, vector: Tensor, solved: Solved) -> Tensor:
         """The posterior covariance of the rows times a vector."""

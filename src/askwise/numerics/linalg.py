@@ -40,16 +40,16 @@ def cholesky(matrix: Float[Tensor, "*b n n"]) -> tuple[Float[Tensor, "*b n n"], 
 def scaled_inverse(lower: Float[Tensor, "*b n n"], scale: Float[Tensor, "*b n"]) -> Float[Tensor, "*b n n"]:
     r""":math:`L^{-1} \operatorname{diag}(s)` of a lower triangle, in blocks of columns that begin with zeros.
 
-    11 ms for n = 1000, where solving for all columns at once takes 22.
+    9 ms for n = 1000, where solving for all columns at once takes 22.  A large triangle is overwritten, since
+    new memory would take 2 ms more.
     """
     n = lower.shape[-1]
     if n <= _COLUMNS:
         return _solved_diagonal(lower, scale)
-    found = torch.zeros_like(lower)
-    for start in range(0, n, _COLUMNS):
+    for start in range(0, n, _COLUMNS):  # solving needs no columns before these
         end = start + _COLUMNS
-        found[..., start:, start:end] = _solved_diagonal(lower[..., start:, start:], scale[..., start:end])
-    return found
+        lower[..., start:, start:end] = _solved_diagonal(lower[..., start:, start:], scale[..., start:end])
+    return lower
 
 
 def _solved_diagonal(lower: Float[Tensor, "*b n n"], scale: Float[Tensor, "*b k"]) -> Float[Tensor, "*b n k"]:
