@@ -142,7 +142,7 @@ def test_the_evidence_of_candidates_is_as_exact_as_their_weights_need():
     start = posterior.at(posterior.fitted[None], None, particles._TOLERANCE)
     rough, exact = (
         posterior.at(u, start, tolerance, gradient=False).log_evidence
-        for tolerance in (particles._TOLERANCE, 1e-9)
+        for tolerance in (particles._ROUGH_TOLERANCE, 1e-9)
     )
     error = (rough - exact).abs()
     assert error.max() < 0.02

@@ -23,7 +23,8 @@ from askwise.model.kernels import (
     FALL,
     Stationary,
     correlation_and_fall,
-    decayed_by_square,
+    decayed,
+    distance,
     squared_distance,
 )
 from askwise.model.sites import (
@@ -152,11 +153,10 @@ class _Blocks:
         per_length = DECAY[prior.name] / prior.lengthscale[lanes, None, None, :]
         scale = prior.outputscale[lanes, None, None]
         x, y = pairs.x[lanes] * per_length, pairs.y[lanes] * per_length
-        square = squared_distance(x, y)
         if gradient:
-            cov, fall = correlation_and_fall(prior.name, square)
+            cov, fall = correlation_and_fall(prior.name, squared_distance(x, y))
         else:
-            cov, fall = decayed_by_square(prior.name, square), square
+            cov = fall = decayed(prior.name, distance(x, y))
         if pairs.coefficient is not None:
             coefficient = pairs.coefficient[lanes]
             cov, fall = cov * coefficient, fall * coefficient

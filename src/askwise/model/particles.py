@@ -41,6 +41,7 @@ _ANGLE = 1.3  # by which a move turns around the approximation; a quarter turn f
 _ENOUGH = 1.5  # effective candidates for each kernel; from fewer, kernels are alike until they have moved
 _DIMENSIONS_PER_MOVE = 4  # the more there are, the less candidates cover them
 _TOLERANCE, _FINE_TOLERANCE = 0.03, 1e-5  # of EP, whose evidence errs by the order of the square
+_ROUGH_TOLERANCE = 0.1  # of candidates, of which most are dropped
 _DIFFERENCE = 0.25  # in u, between gradients whose difference is the curvature
 _LEAST_CURVATURE = 0.5  # of the prior's; where evidence is not concave, the approximation is not wider
 _FARTHEST = 1.0  # of the approximation's middle from the fitted kernel, in deviations of the prior
@@ -257,7 +258,7 @@ def _resampled(
     close, wide = normal.split([_CLOSE * count, _WIDE * count])
     u = torch.cat([near.middle + (near.root @ close[..., None])[..., 0], wide])
     log_prior = -u.square().sum(-1) / 2
-    found = posterior.at(u, near.found, _TOLERANCE, gradient=False)
+    found = posterior.at(u, near.found, _ROUGH_TOLERANCE, gradient=False)
     each = torch.stack([near.log_density(u) + math.log(_CLOSE), log_prior + math.log(_WIDE)])
     log_weight = found.log_density - each.logsumexp(0)
     weight = log_weight.softmax(0)
