@@ -1,5 +1,6 @@
 """Final regrets of campaigns, and means with their intervals in words, for pages with tables of them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,11 @@ def regrets(folder: Path, dimensions: tuple[int, ...] | None = None) -> Regrets:
     chosen = [k for k, name in enumerate(found.functions) if not dimensions or named(name).dim in dimensions]
     best = np.array([Problem.of(found.functions[k], "standardised").best for k in chosen])[:, None]
     return {rule: (best - scores[chosen][..., -1]) / best for rule, scores in found.scores.items()}
+
+
+def together(found: Regrets, rules: Sequence[str]) -> np.ndarray:
+    """All runs of these rules on each function."""
+    return np.concatenate([found[rule] for rule in rules], axis=1)
 
 
 def within(one: Interval, digits: int = 3) -> str:

@@ -79,7 +79,8 @@ intervals of the mean for these functions, by resampling replicates.
 TAIL = """
 **By mean regret, duels, the best and rankings of four cannot be told apart**: at the assumed pace the 95%
 interval of the difference from duels is -0.3 to +0.2 for rankings after a quarter of the time, and -0.2 to
-+0.3 in the end. Naming the worst has a higher regret than all others, by 0.1 to 0.7 after a quarter.
++0.3 in the end. Naming the worst has a higher regret than all others after a quarter, by
+0.4 to 0.5 (95% intervals within 0.1 to 0.7).
 
 **By how often the true best is preferred, rankings bring most and duels least.** With two parameters at the
 assumed pace, it is preferred less often than with duels by 5 points for rankings (2 to 7) and by 4 for the

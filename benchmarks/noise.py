@@ -10,7 +10,7 @@ pbo-raters; and yes/no questions and batches with learned and with averaged kern
 from pathlib import Path
 
 import numpy as np
-from final_regrets import Regrets, regrets, within, within_both
+from final_regrets import Regrets, regrets, together, within, within_both
 
 from askwise.bench.effects import averages, superiority
 from askwise.bench.published import PAPER
@@ -56,8 +56,8 @@ Negative differences: Matern 3/2 is better. The odd functions suggested it, so t
 RULES = """
 ## Rules on averaged kernels
 
-Mean regret at each deviation and over the three. *Least above*: the smallest probability, averaged over the
-deviations, that a run of the rule ends above one of another rule, and which rule that is.
+Mean regret at each deviation and over the three. *Least above*: how often a run ends above one of
+the rule's strongest opponent (mean over the deviations), and which rule that is.
 
 """
 PEOPLE = """
@@ -90,11 +90,6 @@ On the functions of two parameters, whose deviation is that of the noise: yes/no
 Negative differences: averaging is better.
 
 """
-
-
-def together(found: Regrets, rules: tuple[str, ...]) -> np.ndarray:
-    """All runs of these rules on each function."""
-    return np.concatenate([found[rule] for rule in rules], axis=1)
 
 
 def changes(name: str, of: tuple[str, ...], before: Regrets, after: Regrets) -> str:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from final_regrets import Regrets, regrets, within
+from final_regrets import Regrets, regrets, together, within, within_both
 
 from askwise import plugins
 from askwise.bench.campaign import Campaign
@@ -34,7 +34,8 @@ HEAD = """# Functions that nothing was tuned on
 functions), four (3) and eight (3) dimensions. Nothing in askwise was tuned on them. Their standard deviation
 is three times that of the noise; {iterations} duels in each run. Runs of each rule and function: {runs}.
 Regret: 0 is the best point, 1 an average one. *Beats MUC*: how often a run ends above one of `muc` with the
-same kind of kernel. Intervals of 95% are for these functions, in the last column for functions like these.
+same kind of kernel. Intervals of 95% are for these functions; after a semicolon, and in the last column of
+the first tables, for functions like these.
 """
 
 
@@ -80,15 +81,21 @@ def by_dimension(found: dict[str, Regrets], functions: list[str]) -> list[str]:
     return lines
 
 
-def kernels(found: dict[str, Regrets]) -> list[str]:
-    """What averaging changes, rule by rule."""
+def kernels(found: dict[str, Regrets], functions: list[str]) -> list[str]:
+    """What averaging changes, for all rules that were run with both, by dimension, and rule by rule."""
     lines = ["| rule | difference of mean regrets | an averaged run beats a learned one |", "|---|---|---|"]
-    for rule in (one for one in found["learned"] if one in found["averaged"]):
-        both = {prior: found[prior][rule] for prior in PRIORS}
-        change = averages(both).differences.of("averaged", "learned")
-        above = superiority({prior: -values[..., None] for prior, values in both.items()})
+    dims = np.array([named(name).dim for name in functions])
+    both = tuple(rule for rule in found["learned"] if rule in found["averaged"])
+    rows = {f"these {len(both)} together": (both, dims > 0)}
+    rows |= {f"together, {d}-D": (both, dims == d) for d in sorted({*dims.tolist()})}
+    rows |= {f"`{rule}`": ((rule,), dims > 0) for rule in both}
+    for title, (rules, where) in rows.items():
+        pair = {prior: together(found[prior], rules)[where] for prior in PRIORS}
+        change = averages(pair).differences.of("averaged", "learned")
+        above = superiority({prior: -values[..., None] for prior, values in pair.items()})
         chance = above.of("averaged", "learned")
-        lines.append(f"| `{rule}` | {within(change.fixed)} | {within(chance.fixed, 2)} |")
+        cells = within_both(change.fixed, change.drawn), within_both(chance.fixed, chance.drawn, 2)
+        lines.append(f"| {title} | {' | '.join(cells)} |")
     return lines
 
 
@@ -106,7 +113,7 @@ def page() -> str:
     parts = [HEAD.format(iterations=iterations, runs=runs)]
     parts += [f"## Kernels {prior}\n\n" + "\n".join(table(each)) + "\n" for prior, each in found.items()]
     if len(found) > 1:
-        parts.append("## Averaged or learned\n\n" + "\n".join(kernels(found)) + "\n")
+        parts.append("## Averaged or learned\n\n" + "\n".join(kernels(found, functions)) + "\n")
     parts.append("## Mean regret by dimension\n\n" + "\n".join(by_dimension(found, functions)) + "\n")
     return "\n".join(parts)
 

@@ -296,11 +296,11 @@ LOADS = {
 KILLS = 50
 PAGE = """# The server under load
 
-Written by `tests/with-postgres make bench-web`. Simulated people, each with a model of their own, answer
-duels about two parameters through one `askwise serve`. The server, the process that computes questions ahead,
-the simulated people and the database share {cores} cores. Time is from sending an answer to having the next
-question, one request. Of 100 participants everybody answers every 5 s on average, of 20 and of one every
-2.5 s.
+Written by `tests/with-postgres make bench-web`. Simulated people, each with a model of their own with one
+kernel (`kernel = "matern52"`), answer duels about two parameters through one `askwise serve`. The server, the
+process that computes questions ahead, the simulated people and the database share {cores} cores. Time is from
+sending an answer to having the next question, one request. Of 100 participants everybody answers every 5 s on
+average, of 20 and of one every 2.5 s.
 
 {table}
 

@@ -278,8 +278,8 @@ def _or(values: list[object]) -> str:
 
 def _with_setting(rule: type[Rule]) -> str:
     """An example of a rule with a number as a setting, or nothing."""
-    numbers = [setting for setting in fields(rule) if isinstance(setting.default, float)]
-    return f"{rule.key}({numbers[0].name}=2)" if numbers else ""
+    weights = [setting.name for setting in fields(rule) if setting.name == "beta"]
+    return f"{rule.key}({weights[0]}=2)" if weights else ""
 
 
 if __name__ == "__main__":

@@ -529,9 +529,9 @@ def test_nor_are_those_that_rank_points(name):
     r = torch.linspace(0, 1e4, 1000)
     found = decayed_by_square(name, r.square())
     assert (found >= torch.finfo(found.dtype).tiny).all()
-    torch.testing.assert_close(
-        found, decayed_by_square(name, r.double().square()).float(), rtol=1e-4, atol=1e-14
-    )
+    assert len(found[r > 60].unique()) == 1  # nothing far away is told apart
+    exact = decayed_by_square(name, r.double().square()).float()
+    torch.testing.assert_close(found, exact, rtol=1e-4, atol=1e-22)
 
 
 @pytest.mark.parametrize("rule", ["mean", "standardised", "muc"])
@@ -552,9 +552,9 @@ def test_points_are_ranked_as_by_their_scores(rule, length, kernels):
         score = predictive.against(X[0, :1]).score(log_epistemic_variance, mixed=mixed_log_variance)
     else:
         score = predictive.score(standardised)
-    exact, rough = score(x), score.ranking(x, score.rough_correlation(x))
+    exact, rough = score(x), score.from_correlation(x, score.correlation(x, torch.float32))
     assert rough.dtype == exact.dtype
-    assert not torch.equal(rough, exact)
+    assert length < 0.1 or not torch.equal(rough, exact)
     torch.testing.assert_close(rough, exact, rtol=1e-4, atol=1e-5)
 
 

@@ -620,13 +620,13 @@ def test_pairs_have_the_moments_of_differences():
 
 def test_champion_and_challenger_share_the_correlations_of_their_candidates(monkeypatch):
     belief, calls = inferred(3, 2), []
-    plain = Score.rough_correlation
+    plain = Score.correlation
 
-    def counted(score: Score, x: Tensor) -> Tensor:
+    def counted(score: Score, x: Tensor, dtype: torch.dtype) -> Tensor:
         calls.append(x)
-        return plain(score, x)
+        return plain(score, x, dtype)
 
-    monkeypatch.setattr(Score, "rough_correlation", counted)
+    monkeypatch.setattr(Score, "correlation", counted)
     search = Search.around(belief, generator(0))
     champion = search.champion(belief)
     computed, challenger = len(calls), belief.predictive.against(champion).score(parse("muc").log_score)

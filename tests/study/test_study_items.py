@@ -10,6 +10,7 @@ import torch
 import askwise as aw
 from askwise.numerics import generator
 from askwise.rules import RULES
+from askwise.search import Search
 from askwise.study import load
 
 ROOT = Path(__file__).parents[2]
@@ -109,6 +110,28 @@ def test_items_in_a_context_and_beside_a_number():
         assert all(8 <= option["temperature"] <= 18 for option in question.options)
         study.tell(question, 0)
     assert study.best({"guest": "b"}).params["guest"] == "b"
+
+
+@pytest.mark.parametrize("kernel", ["matern32", "matern52", "se"])
+def test_of_items_that_nothing_is_known_of_each_seed_takes_another(kernel):
+    pool = aw.Space(w=aw.Items([f"item {number}" for number in range(300)])).domain(None)
+    belief = aw.infer(aw.Data.binary(pool.listed[:3], [0, 0, 0]), aw.kernel(kernel, [1e-6]))
+    champions = [Search.around(belief, aw.seeds.generator(seed), pool).champion(belief) for seed in range(20)]
+    assert len({str(champion.tolist()) for champion in champions}) > 15
+
+
+def test_the_best_item_is_found_under_a_prior_that_single_precision_cannot_tell_apart():
+    source = generator("items")
+    features = torch.randn(800, 4, generator=source).tolist()
+    table = {"id": list(range(800)), **{name: [row[k] for row in features] for k, name in enumerate("abcd")}}
+    pool = aw.Space(w=aw.Items(table, id="id", features=list("abcd"))).domain(None)
+    duels = torch.randint(800, (300, 2), generator=source)
+    X = pool.listed[duels[duels[:, 0] != duels[:, 1]]]
+    worth = X.sum(-1) + (9 * X).sin().sum(-1) + 0.7 * torch.randn(X.shape[:-1], generator=source)
+    data = aw.Data.duels(X, (worth[:, 1] > worth[:, 0]).long())
+    belief = aw.infer(data, aw.kernel("se", [100.0] * 4, 1e6))
+    best = Search.around(belief, aw.seeds.generator(0), pool).champion(belief)
+    assert float(belief.mean(best)) == pytest.approx(float(belief.mean(pool.listed).max()), abs=1e-6)
 
 
 def test_what_was_never_asked_is_unknown_without_features():

@@ -22,7 +22,7 @@ from askwise.numerics import minimize
 
 _FIRST_REFIT, _REFIT_GROWTH = 8, 1.5  # after each of the first 8 answers, then at each growth by half
 _GRADIENT_TOLERANCE, _VALUE_TOLERANCE = 1e-4, 1e-6  # lengthscales err by 1e-4 of themselves
-_ROUGH_VALUE, _ROUGH_INFERENCE = 1e-4, 1e-2  # where averages start: by at most 2e-3
+_ROUGH_VALUE, _ROUGH_INFERENCE = 1e-4, 1e-2  # where averages start: by up to 1e-2
 
 
 @dataclass(frozen=True)

@@ -403,10 +403,9 @@ def decayed(name: str, r: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
     # in place: with hundreds of candidates memory traffic dominates
     if name == "se":
         return r.square_().mul_(-0.5).exp_()
-    decay = r.neg()
     if r.dtype == torch.float32:
-        decay.clamp_min_(_LEAST[r.dtype])  # as in _bell; thirty times as long where lengthscales are short
-    decay.exp_()
+        r.clamp_max_(-_LEAST[r.dtype])  # as in _bell; else thirty times as long where lengthscales are short
+    decay = r.neg().exp_()
     if name == "matern32":
         return decay.mul_(r.add_(1))
     return decay.mul_(r.addcmul_(r, r, value=1 / 3).add_(1))

@@ -33,7 +33,16 @@ from askwise.model.kernels import (
 )
 from askwise.model.mixture import Mixture
 from askwise.model.predictive import Predictive, Score
-from askwise.numerics import Generators, check_one_a_lane, cholesky, generator, of_lanes, randn, root
+from askwise.numerics import (
+    Generators,
+    check_one_a_lane,
+    cholesky,
+    generator,
+    of_lanes,
+    plain_precision,
+    randn,
+    root,
+)
 
 _CHUNK_ENTRIES = {"cpu": 2**24, "cuda": 2**26}  # feature values that fit the memory
 _LANE_ENTRIES = {"cpu": 2**24, "cuda": 2**27}  # feature values of lanes at points of their own
@@ -85,6 +94,7 @@ class Path:
         """Some of the draws [count * lane], to be evaluated with gradients."""
         return self._sum.select(draws)
 
+    @plain_precision()
     def roughly(self, x: Float[Tensor, "*b q d"]) -> Float[Tensor, "count *lane q"]:
         """Values in single precision, which are enough to rank points and take a fifth of the time."""
         if (shared := _shared_points(x)) is not None:

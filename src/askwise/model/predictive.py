@@ -185,28 +185,15 @@ class Score:
     def __call__(self, x: Float[Tensor, "*lane q d"]) -> Float[Tensor, "*c q"]:
         """Scores of the points."""
         if self.in_closed_form and not x.requires_grad:
-            return self._from_correlation(x, self._correlation(x, self._observed, x.dtype))
+            return self.from_correlation(x, self.correlation(x, x.dtype))
         mean, var = self.predictive.moments_by_kernel(x)
         if self.formula is None:
             return self._shared(mean)
         return self._value(*self.predictive.in_noise(x, mean, var))
 
-    def rough_correlation(self, x: Float[Tensor, "*lane q d"]) -> Float[Tensor, "*c q p"]:
-        """Prior correlation with the data's points, which scores of one belief share, in single precision."""
-        return self._correlation(x, self._observed, torch.float32)
-
-    def ranking(
-        self, x: Float[Tensor, "*lane q d"], correlation: Float[Tensor, "*c q p"]
-    ) -> Float[Tensor, "*e q"]:
-        """Scores that are enough to rank points with this :meth:`rough_correlation`; only in closed form.
-
-        With them a question takes a tenth less.
-        """
-        return self._from_correlation(x, correlation)
-
-    @property
-    def _observed(self) -> slice:
-        return slice(0, self.predictive.scaled.observed)
+    def correlation(self, x: Float[Tensor, "*lane q d"], dtype: torch.dtype) -> Float[Tensor, "*c q p"]:
+        """Prior correlation with the data's points, which scores of one belief share."""
+        return self._correlation(x, slice(0, self.predictive.scaled.observed), dtype)
 
     def _correlation(
         self, x: Float[Tensor, "*lane q d"], some: slice, dtype: torch.dtype
@@ -220,9 +207,13 @@ class Score:
             square = squares_by_kernel(x, predictive.points[0, ..., some, :], lengths)
         return decayed_by_square(scaled.name, square)
 
-    def _from_correlation(
+    def from_correlation(
         self, x: Float[Tensor, "*lane q d"], correlation: Float[Tensor, "*c q p"]
     ) -> Float[Tensor, "*e q"]:
+        """Scores of points with this :meth:`correlation`, in its precision; only in closed form.
+
+        Single precision is enough to rank points; a question takes a tenth less with it.
+        """
         predictive, scaled = self.predictive, self.predictive.scaled
         weights = scaled.weights_in(correlation.dtype)
         weights = weights[..., :1] if self.formula is None else weights

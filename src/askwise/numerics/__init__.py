@@ -45,6 +45,7 @@ from askwise.numerics.normal import success_probability as success_probability
 from askwise.numerics.normal import truncated_moments as truncated_moments
 from askwise.numerics.normal import utility_deviation as utility_deviation
 from askwise.numerics.normal import utility_mean as utility_mean
+from askwise.numerics.precision import plain_precision as plain_precision
 from askwise.numerics.seeds import Generators as Generators
 from askwise.numerics.seeds import check_one_a_lane as check_one_a_lane
 from askwise.numerics.seeds import generator as generator

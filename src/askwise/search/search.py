@@ -20,6 +20,7 @@ from askwise.numerics import (
     Generators,
     mixed_logit,
     of_lanes,
+    plain_precision,
     rand,
     randn,
     seeded_place,
@@ -199,6 +200,11 @@ class Search:
         """Number of parameters to choose."""
         return self.warm.shape[-1] if self.domain is None else self.domain.dimensions
 
+    @property
+    def _all_are_scored(self) -> bool:
+        """Whether the candidates are all settings there are, as in a domain of items alone."""
+        return self.domain is not None and bool(self.domain.free_pools) and self.domain.listed is not None
+
     def _snapped_except_choices(self, points: Tensor, others: Tensor) -> Tensor:
         """Settings near these points, but with the choices of ``others``, since several tie at a corner."""
         if self.domain is None:
@@ -237,23 +243,28 @@ class Search:
         best, value = self._best_reached(score, start[..., None, :], scale)
         return self._discrete_steps(score, best, value, scale)[..., 0, :, :]
 
+    @plain_precision()
     def _candidate_scores(self, score: Score, x: Float[Tensor, "*lane k d"]) -> Float[Tensor, "*lane k"]:
         """Scores that rank where a search may start; correlations of these points with the data are kept.
+
+        In single precision, unless no ascent from the best of them follows.
 
         A challenger's search then takes a tenth less.
         """
         predictive = score.predictive
         points = predictive.points if predictive.observed is None else predictive.observed
         parts = x.split(_chunk_size(score, x, -2), -2)
+        dtype = x.dtype if self._all_are_scored else torch.float32
         key = id(predictive.prior), id(points)
         if key not in self._correlations:
             if score.kernels * x[..., 0].numel() * points.shape[-2] > _KEPT_ENTRIES[x.device.type]:
-                return torch.cat([score.ranking(part, score.rough_correlation(part)) for part in parts], -1)
-            kept = [score.rough_correlation(part) for part in parts]
+                scores = [score.from_correlation(part, score.correlation(part, dtype)) for part in parts]
+                return torch.cat(scores, -1)
+            kept = [score.correlation(part, dtype) for part in parts]
             self._correlations[key] = predictive.prior, points, kept
         known = self._correlations[key][2]
         each = zip(parts, known, strict=True)
-        return torch.cat([score.ranking(part, correlation) for part, correlation in each], -1)
+        return torch.cat([score.from_correlation(part, correlation) for part, correlation in each], -1)
 
     def _best_group(self, score: Scored, q: int, extra: Tensor | None) -> Tensor:
         d = self.warm.shape[-1]
@@ -291,8 +302,8 @@ class Search:
         self, score: Scored, best: Float[Tensor, "*c 1 1 d"], value: Tensor, scale: Float[Tensor, "*c 1"]
     ) -> Float[Tensor, "*c 1 1 d"]:
         """The best setting after steps in the discrete parameters, while they improve the score."""
-        if self.domain is None or (self.domain.free_pools and self.domain.listed is not None):
-            return best  # of all settings, in a domain of items
+        if self.domain is None or self._all_are_scored:
+            return best
         running = torch.ones_like(value, dtype=torch.bool)
         for _ in range(_DISCRETE_ROUNDS):
             around = self.snapped(self.domain.neighbours(best[..., 0, 0, :]))
