@@ -354,3 +354,23 @@ def test_there_is_an_optimum_without_answers_too():
     query = asked(nothing, "random", 2, identify=True)
     assert query.optimum.shape == (1, 2)
     assert ((query.optimum >= 0) & (query.optimum <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"rule": "muc"}, r"rule must be a rule; got 'muc'"),
+        ({"kernel": "se"}, r"kernel must be one with parameters; got 'se'"),
+        ({"source": 0}, r"generator must be .*; got 0"),
+    ],
+)
+def test_a_name_or_a_seed_in_place_of_what_it_names_is_refused(wrong, words):
+    given = {"rule": parse("muc"), "kernel": aw.kernel("se", 0.3), "m": 2, "source": generator(0)} | wrong
+    with pytest.raises(aw.errors.Refused, match=words):
+        next_query(aw.Data.duels([[[0.2], [0.6]]], [0]), **given)
+
+
+@pytest.mark.parametrize("tolerance", [-1.0, float("nan")])
+def test_a_tolerance_that_nothing_meets_is_refused(tolerance):
+    with pytest.raises(aw.errors.Refused, match="tolerance must be zero or positive"):
+        aw.infer(aw.Data.duels([[[0.2], [0.6]]], [0]), aw.kernel("se", 0.3), tolerance=tolerance)

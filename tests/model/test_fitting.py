@@ -606,3 +606,12 @@ def test_a_rough_fit_is_close_to_a_fine_one(d, n):
         other = rough.kernel.get_parameter(name)
         assert not torch.equal(other, parameter)
         assert (other / parameter).log().abs().max() < 0.02
+
+
+@pytest.mark.parametrize("learn", ["lapse", ["lapses"], ["lapse"]])
+def test_what_cannot_be_learned_is_refused(learn):
+    data = aw.Data.binary([[0.2], [0.8]], [0, 1])
+    with pytest.raises(
+        aw.errors.Refused, match="must be a list of" if learn != ["lapse"] else "observer must"
+    ):
+        aw.fit(data, learn=learn)

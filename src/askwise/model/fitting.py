@@ -4,12 +4,14 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
 import torch
 from gpytorch.kernels import Kernel
 from jaxtyping import Float
 from torch import Tensor
 
+from askwise.errors import Refused
 from askwise.model.belief import Belief
 from askwise.model.copies import one_per_lane
 from askwise.model.data import Data
@@ -76,6 +78,7 @@ def fit(  # noqa: PLR0913
     True
     """
     d = data.points.shape[-1]
+    _check_learnable(observer, learn)
     if isinstance(kernel, str):
         kernel = named_kernel(kernel, lengthscale_prior(d).mode.expand(*data.lanes, d))
     with torch.inference_mode(False), torch.enable_grad():  # the caller may have switched gradients off
@@ -106,6 +109,17 @@ def fit(  # noqa: PLR0913
     belief = functools.partial(infer, answered, final, method, warm=target.warm)
     posteriors = -value.minimum(first).reshape(data.lanes), -first.reshape(data.lanes)
     return Fitted(final, belief, *posteriors, people, deviation)
+
+
+def _check_learnable(observer: Observer | None, learn: Sequence[Learnable]) -> None:
+    known = get_args(Learnable)
+    if isinstance(learn, str) or any(name not in known for name in learn):
+        expected = f"be a list of {', '.join(map(repr, known))}"
+        raise Refused("learn", expected, repr(learn), "Name what is to be learned of the people.")
+    if learn and observer is None:
+        raise Refused(
+            "observer", "be given where something is to be learned of it", None, "Start from Observer.start."
+        )
 
 
 def refit_count(count: int) -> int:

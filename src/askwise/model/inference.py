@@ -51,6 +51,11 @@ def infer(
     if method not in get_args(Method):
         known = ", ".join(repr(name) for name in get_args(Method))
         raise Refused("method", f"be one of {known}", repr(method), "Choose one of them.")
+    if isinstance(kernel, str):
+        advice = f"Write aw.kernel({kernel!r}, 0.3), or learn its parameters with aw.fit."
+        raise Refused("kernel", "be one with parameters", repr(kernel), advice)
+    if tolerance is not None and not tolerance >= 0:
+        raise Refused("tolerance", "be zero or positive", tolerance, "Leave it out for the usual one.")
     options: dict[str, Any] = {"tolerance": tolerance, "max_sweeps": max_sweeps}
     options = {name: value for name, value in options.items() if value is not None}
     if method == "gibbs" and isinstance(kernel, Kernels):

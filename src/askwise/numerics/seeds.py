@@ -73,6 +73,9 @@ def seeded_place(generators: Generators, lanes: torch.Size, count: int, device: 
 
 def check_one_a_lane(generators: Generators, lanes: torch.Size) -> None:
     """Raise unless there is one generator for all lanes or one per lane."""
+    if isinstance(generators, int):
+        advice = f"Write aw.seeds.generator({generators})."
+        raise Refused("generator", "be a torch.Generator, or one for each lane", generators, advice)
     if not isinstance(generators, torch.Generator) and len(generators) != lanes.numel():
         expected = f"be one, or one for each of the {lanes.numel()} lanes"
         raise Refused("generators", expected, len(generators), "Give as many as there are lanes.")

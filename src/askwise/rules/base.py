@@ -92,6 +92,8 @@ def registry() -> dict[str, type[Rule]]:
 
 def check_size(rule: Rule, m: int) -> None:
     """Raise if the rule does not choose queries of m points."""
+    if isinstance(rule, str):
+        raise Refused("rule", "be a rule", repr(rule), f"Write aw.rules.parse({rule!r}).")
     if m < 1 or Asks.of_size(m) not in rule.asks:
         kinds = ", ".join(sorted(rule.asks))
         advice = "One point is a yes/no question, two are a duel, more are a batch."
