@@ -232,3 +232,25 @@ def test_pages_of_people_who_differ_and_of_contexts(browser, csrf):
     people = browser.get("/studies/apart/people?participant=Bo").json()
     assert [row["contradicting"] is None for row in people] == [True, False]
     assert browser.get("/studies/apart/outlook").json()["best"]["params"][0]["name"] == "gain"
+
+
+@pytest.mark.parametrize("page", ["\u00b2", "9" * 5000, "-1", "x", ""])
+def test_a_page_that_is_no_number_is_the_first(browser, page):
+    assert browser.get(f"{HALL}/answers", params={"page": page}).status_code == 200
+
+
+def test_from_a_conflict_the_filter_leads_back_to_the_answers(browser, csrf):
+    shown = browser.post(f"{HALL}/answers/7/amend", data={"csrf": csrf, "answer": "A"})
+    assert f'method="get" action="{HALL}/answers"' in shown.text
+
+
+def test_consent_is_asked_of_whom_others_recorded_something(browser):
+    studies, gate = browser.app.state.studies, browser.app.state.gate
+    study, link = studies.get("hall"), gate.file.add_link("hall", "P1")
+    gains = ({"gain": 1.0, "mode": "soft"}, {"gain": 2.0, "mode": "soft"})
+    study.study.record(gains, 1, participant="P1")
+    page = f"/p/{gate.pass_of(link)}"
+    assert 'data-started=""' in browser.get(page).text
+    question = study.study.ask("P1")
+    study.study.tell(question, 0)
+    assert 'data-started="yes"' in browser.get(page).text

@@ -90,3 +90,16 @@ def test_the_template_of_the_page_is_a_study(send, browser):
 def test_carriage_returns_of_browsers_do_not_matter(send):
     text = DUEL.replace("hall", "aid").replace("\n", "\r\n")
     assert send("/new", {"mode": "toml", "toml": text}).url.path == "/studies/aid"
+
+
+def test_a_study_with_the_address_of_another_is_refused(owner):
+    first = owner.post("/api/v1/studies", json={"toml": DUEL.replace('"hall"', '"two words"')})
+    second = owner.post("/api/v1/studies", json={"toml": DUEL.replace('"hall"', f'"{first.json()["id"]}"')})
+    assert (first.status_code, second.status_code) == (201, 409)
+    assert "which has the address of 'two words'" in second.text
+
+
+@pytest.mark.parametrize("name", ["\u00b2", "\u00b2.name", "9" * 5000, "9" * 5000 + ".name"])
+def test_fields_of_no_row_are_no_rows(send, name):
+    assert send("/new/check", {name: "x"}).status_code < 500
+    assert send("/new", {name: "x"}).status_code < 500

@@ -310,3 +310,27 @@ def test_nothing_is_unpickled():
 def test_the_settings_of_workers_are_those_of_the_server():
     settings = Settings("a.db", ("b.toml",), hosts=("c",), rate=3.5, log=True)
     assert Settings.from_json(settings.to_json()) == settings
+
+
+def test_strangers_open_no_study_and_learn_no_name(anybody, settings):
+    for headers in ({}, bearer("wrong")):
+        for name in ("hall", "none-of-this-name"):
+            for path in (f"/api/v1/studies/{name}/best", f"/studies/{name}"):
+                assert anybody.get(path, headers=headers).status_code == 401
+    assert not os.path.exists(settings.storage)
+
+
+@pytest.mark.parametrize("header", [{"Host": "[::1"}, {"Origin": "http://[x"}])
+def test_a_header_that_is_no_address_is_refused_like_any_other(owner, header):
+    answer = owner.get("/health", headers=header)
+    assert answer.status_code in (400, 403)
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_whoever_has_a_revoked_link_is_told_whom_to_ask(owner):
+    link = link_of(owner, participant="P1")
+    owner.delete(f"{HALL}/links/{link['id']}")
+    for path in ("sitting/next", "ask"):
+        answer = owner.post(f"{HALL}/{path}", json={}, headers=bearer(link["token"]))
+        assert answer.status_code == 401
+        assert "Ask whoever sent it for a new one." in answer.text

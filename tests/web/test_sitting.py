@@ -1,6 +1,7 @@
 """A participant's sitting over HTTP: what it shows, what it hides, and what it refuses."""
 
 import html
+import json
 import re
 import time
 
@@ -10,6 +11,7 @@ from fastapi.testclient import TestClient
 import askwise as aw
 from askwise.errors import Refused
 from askwise.study.words import WORDS
+from askwise.web import logs
 from askwise.web.app import create
 from askwise.web.settings import Settings
 from served import DUEL
@@ -82,7 +84,9 @@ def test_a_picture_that_cannot_be_made_is_missing_and_the_log_says_why(sit, capl
     client = sit(DUEL + '[stimulus]\ncommand = "false {gain} {out}"\n')
     looks = client.post(f"{SITTING}/next").json()["shown"]["looks"]
     assert [look["kind"] for look in looks] == ["missing", "missing"]
-    assert "exit code 1" in caplog.text
+    lines = [json.loads(logs._Lines().format(record)) for record in caplog.records]
+    assert [line["study"] for line in lines] == ["hall", "hall"]
+    assert all("exit code 1" in line["reason"] for line in lines)
 
 
 def test_each_picture_is_made_once(sit, tmp_path):

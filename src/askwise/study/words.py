@@ -52,7 +52,7 @@ WORDS: Mapping[str, str] = {
     # trouble
     "offline": "No connection. Your answer is kept, and sent as soon as there is one.",
     "online": "Connected again. Nothing was lost.",
-    "elsewhere": "That question was already answered in another window. Here is the next one.",
+    "elsewhere": "That question was already answered, or went to somebody else meanwhile.",
     "paused": "The study is paused",
     "paused_text": "Your answers are safe. Come back later, or try again now.",
     "trouble": "That did not work",
@@ -60,7 +60,7 @@ WORDS: Mapping[str, str] = {
     # after
     "thanks": "Thank you!",
     "recorded": "All your answers are recorded. You can close this page.",
-    "reveal": "The one that you like best, as far as your answers tell",
+    "reveal": "The best one, as far as the answers tell",
     "code": "Your completion code",
     "copy": "Copy",
     "copied": "Copied",

@@ -79,6 +79,10 @@ class Gate:
         """What to put into an address, or to send as a bearer token; without a participant, for anybody."""
         return self._signer("link").dumps([link.id, link.participant or participant])
 
+    def is_pass(self, text: str) -> bool:
+        """Whether this server made it, for whichever link."""
+        return self._read("link", text) is not None
+
     def admitted(self, text: str) -> Access:
         """Whom a participant's pass admits."""
         read = self._read("link", text)
@@ -171,10 +175,18 @@ def owner_or_participant(request: Request) -> Access:
     given = _bearer(request)
     if given is None or gate(request).is_token(given):
         return owner(request)
-    try:
-        return gate(request).admitted(given)
-    except Denied:
-        raise Denied("token", "be that of this server, or of a participant", "another", HOW) from None
+    if not gate(request).is_pass(given):
+        raise Denied("token", "be that of this server, or of a participant", "another", HOW)
+    return gate(request).admitted(given)
+
+
+def somebody_known(request: Request) -> None:
+    """Refuse whoever is neither the owner nor a participant, whatever they ask for."""
+    given = _bearer(request)
+    if given is None or gate(request).is_token(given):
+        _is_owner_by_cookie(request)
+    else:
+        owner_or_participant(request)
 
 
 OwnersForm = Annotated[FormData, Depends(owners_form)]

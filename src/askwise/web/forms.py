@@ -1,6 +1,7 @@
 """A new study from the fields of a form, as the text of a study file."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,14 @@ _BY_TYPE: Mapping[str, Sequence[str]] = {
 _FILLED = ("name", "low", "high", "values", "value")  # fields by which a row is one
 TYPES = tuple(_BY_TYPE)
 """The kinds of parameters that the form knows."""
+
+
+_ROW = re.compile(r"([0-9]{1,4})\..+")
+
+
+def rows_of(form: Mapping[str, Any]) -> set[int]:
+    """The rows of parameters that a form has fields of."""
+    return {int(found[1]) for key in form if (found := _ROW.fullmatch(key))}
 
 
 @dataclass(frozen=True)
@@ -56,8 +65,7 @@ class Draft:
         """
         study = {key: _value(key, form[key]) for key in _STUDY if _given(form, key)}
         space: dict[str, dict[str, Any]] = {}
-        numbers = {int(key.partition(".")[0]) for key in form if key.partition(".")[0].isdigit()}
-        rows = [row for row in sorted(numbers) if any(_given(form, f"{row}.{key}") for key in _FILLED)]
+        rows = [row for row in sorted(rows_of(form)) if any(_given(form, f"{row}.{key}") for key in _FILLED)]
         for row in rows:
             name = str(form.get(f"{row}.name", "")).strip()
             if not name or name in space:

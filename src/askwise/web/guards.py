@@ -83,16 +83,31 @@ class Guards:
             advice = "Use its own address, or start it with --allow-host."
             raise BadHost("host", "be one by which this server is known", repr(host), advice)
         origin = headers.get("origin")
-        if origin is not None and origin not in self._origins and urlsplit(origin).netloc != host:
+        if origin is not None and origin not in self._origins and _place(origin) != host:
             advice = "Use a page of this server, or start it with --allow-origin."
             raise Forbidden("origin", "be this server", repr(origin), advice)
         if headers.get("sec-fetch-site") == "cross-site" and origin is None and scope["method"] != "GET":
             raise Forbidden("request", "come from a page of this server", "another site", "Open it here.")
 
     def _is_known(self, host: str) -> bool:
-        name = (urlsplit(f"//{host}").hostname or "") if _is_plain(host) else ""
+        name = _name(host) if _is_plain(host) else ""
         # by an address of numbers no foreign name can lead here
         return name in self._hosts or (self._everywhere and _is_number(name))
+
+
+def _place(origin: str) -> str | None:
+    """Host and port of an origin; None of what is none."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:  # such as a bracket that is not closed
+        return None
+
+
+def _name(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
 
 
 class BadHost(Refused):

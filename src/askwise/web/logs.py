@@ -1,6 +1,7 @@
 """What is logged, a line of JSON each: requests by the pattern of their address, errors by where they arose.
 
-Never an address, a token, an answer or the message of an error, which may have one of these in it.
+Never an address, a token, an answer or the message of an error, which may have one of these in it; but why an
+option cannot be shown, which nobody could find out otherwise.
 """
 
 import json
@@ -17,7 +18,7 @@ from askwise.web.metrics import Metrics
 from askwise.web.problems import unexpected
 
 LOG = logging.getLogger("askwise.web")
-_OWN = ("method", "route", "status", "ms")
+_OWN = ("method", "route", "status", "ms", "study", "reason")
 
 
 class _Lines(logging.Formatter):

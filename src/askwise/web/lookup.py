@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Request
 
+from askwise.web.access import somebody_known
 from askwise.web.presenting import Presenting
 from askwise.web.studies import Served, Studies
 
@@ -18,7 +19,11 @@ def presenting(request: Request) -> Presenting:
     return request.app.state.presenting
 
 
-def _served(request: Request, study: Annotated[str, Path(description="The id of the study.")]) -> Served:
+def _served(
+    request: Request,
+    study: Annotated[str, Path(description="The id of the study.")],
+    known: Annotated[None, Depends(somebody_known)],  # or strangers could open studies, and learn their names
+) -> Served:
     return studies(request).get(study)
 
 

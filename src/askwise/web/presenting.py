@@ -92,7 +92,8 @@ def _finished(future: "Future[Look]", served: Served) -> Look:
     try:
         return dict(future.result())
     except (Refused, OSError) as error:  # participants are not told why: it may show values
-        _LOG.error("study %s: an option cannot be shown: %s", served.name, error)
+        about = {"study": served.name, "reason": str(error)}
+        _LOG.error("an option cannot be shown", extra=about)
         return {"kind": "missing"}
 
 

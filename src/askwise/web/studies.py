@@ -114,6 +114,10 @@ class Studies:
         config = checked_text(text)
         if config.name in self.names() and self.file.kept.studies.get(config.name) != text:
             raise Conflict("name", "be new", f"{config.name!r}, which exists", "Choose another name.")
+        same = (name for name in self.names() if name != config.name and id_of(name) == id_of(config.name))
+        if (other := next(same, None)) is not None:
+            got = f"{config.name!r}, which has the address of {other!r}"
+            raise Conflict("name", "be new", got, "Choose another name.")
         return config
 
     def create(self, text: str) -> Served:

@@ -1,5 +1,7 @@
 """Every question and what became of it, with amend and void."""
 
+import re
+
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
@@ -16,6 +18,7 @@ from askwise.web.quality import contradicting
 from askwise.web.studies import Served
 
 router = APIRouter(prefix="/studies/{study}/answers")
+_PAGE = re.compile("[0-9]{1,9}")
 
 
 @router.get("")
@@ -55,7 +58,9 @@ def _page(request: Request, study: Served, error: Refused | None = None) -> Resp
     query, entries = request.query_params, study.study.history()
     chosen = {key: query.get(key, "") for key in ("participant", "status")}
     number = query.get("page", "1")
-    some, place = answers.page_of(answers.selected(entries, **chosen), int(number) if number.isdigit() else 1)
+    some, place = answers.page_of(
+        answers.selected(entries, **chosen), int(number) if _PAGE.fullmatch(number) else 1
+    )
     values = {
         "rows": [answers.shown(study.study.space, entry) for entry in some],
         "against": _contradicting(request, study),

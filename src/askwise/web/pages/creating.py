@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from askwise.errors import Refused
 from askwise.study import FEEDBACKS, template
 from askwise.web.access import Owner, OwnersForm
-from askwise.web.forms import TYPES, Draft, finding
+from askwise.web.forms import TYPES, Draft, finding, rows_of
 from askwise.web.lookup import studies
 from askwise.web.pages.frame import go, with_forms
 from askwise.web.problems import status_of
@@ -48,7 +48,7 @@ def create(request: Request, form: OwnersForm) -> Response:
 def _page(
     request: Request, given: dict[str, Any], text: str, mode: str, error: Refused | None = None
 ) -> Response:
-    rows = sorted({int(key.partition(".")[0]) for key in given if key.partition(".")[0].isdigit()})
+    rows = sorted(rows_of(given))
     values = {
         "given": given,
         "rows": rows or [0],

@@ -36,7 +36,7 @@ def start(request: Request, link: str) -> Response:
         "page": settings,
         "way": way,
         "key": hashlib.sha256(f"{study.id} {access.link.id} {who}".encode()).hexdigest()[:16],
-        "started": who in study.study.participants(),
+        "started": _has_begun(study, who),
         "person": gate(request).pass_of(access.link, who),
         "title": settings.title or study.config.question,
         "instructions": paragraphs(settings.instructions) or _default(settings, way),
@@ -47,6 +47,13 @@ def start(request: Request, link: str) -> Response:
     response = page(request, "participant.html", values, headers=headers)
     response.raw_headers += [pair for pair in cookies.raw_headers if pair[0] == b"set-cookie"]
     return response
+
+
+def _has_begun(study: Served, who: str) -> bool:
+    """Whether they answered a question here; what others recorded of them needed no consent of this page."""
+    if who not in study.study.participants():
+        return False
+    return any(entry.participant == who and entry.seen is not None for entry in study.study.history())
 
 
 def paragraphs(text: str) -> list[str]:
