@@ -145,6 +145,69 @@ def test_a_ranking_by_drag_buttons_and_keys(browser, served, tmp_path):
     ]
 
 
+def touch(page, x, start, end):
+    """Put a finger on the page, move it up or down and lift it."""
+    finger = page.context.new_cdp_session(page)
+    for step in range(21):
+        kind = "touchMove" if step else "touchStart"
+        point = {"x": x, "y": start + (end - start) * step / 20}
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+        page.wait_for_timeout(20)
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_timeout(300)
+
+
+@pytest.mark.slow
+def test_a_finger_on_a_ranking_scrolls_and_at_the_handle_drags(browser, served):
+    def order():
+        labels = page.eval_on_selector_all(".ranking .card", "all => all.map(one => one.dataset.label)")
+        return "".join(labels)
+
+    def middle(label):
+        box = page.locator(f".card[data-label={label}] .handle").bounding_box()
+        return box["y"] + box["height"] / 2
+
+    with served(BATCH.replace("size = 4", "size = 6") + '[page]\nanswer = "ranking"\n') as link:
+        visitor = Visitor(browser, link_to(link), **{**PHONE, "viewport": {"width": 360, "height": 560}})
+        page = visitor.start().page
+        touch(page, 180, 500, 150)
+        assert page.evaluate("scrollY") > 100
+        assert order() == "ABCDEF"
+        page.evaluate("scrollTo(0, 0)")
+        handle = page.locator(".handle").first.bounding_box()
+        assert handle["width"] >= 44
+        touch(page, handle["x"] + 20, middle("A"), middle("B") + 15)
+        assert order() == "BACDEF"
+        assert page.inner_text("#spoken") == "A is now at place 2 of 6"
+        finger = page.context.new_cdp_session(page)  # what is held at the edge of the window scrolls it
+        for kind, y in (("touchStart", middle("B")), ("touchMove", 300), ("touchMove", 550)):
+            point = {"x": handle["x"] + 20, "y": y}
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+        page.wait_for_timeout(3000)
+        last = page.locator(".ends").last.bounding_box()
+        assert 400 < last["y"] < 560  # as far as the list goes
+        finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        page.wait_for_timeout(300)
+        assert order() == "ACDEFB"
+        assert visitor.complaints == []
+
+
+@pytest.mark.slow
+def test_the_arrow_down_scrolls_where_there_is_something_to_scroll_to(browser, served, tmp_path):
+    with served(DUEL + "[page]\nanswers = 9\n") as link:
+        visitor = Visitor(browser, link_to(link), viewport={"width": 800, "height": 300}).start()
+        page = visitor.page
+        assert page.locator(".down kbd").is_hidden()
+        visitor.press("ArrowDown")
+        page.wait_for_timeout(1000)
+        assert page.evaluate("scrollY") > 0
+        assert record(tmp_path)[1] == {"asked": 1}
+        page.set_viewport_size({"width": 800, "height": 900})
+        page.locator(".down kbd").wait_for(state="visible")
+        visitor.press("ArrowDown").sees(2)
+    assert record(tmp_path)[0][0].answer.to_json() == {"undecided": True}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "words", "told"), [("winner", "C is best", "ranking"), ("worst", "C is worst", "worst")]
@@ -248,6 +311,33 @@ def test_pages_of_html_cannot_reach_ours(browser, served, tmp_path):
             )
         assert page.title() == "Which sounds better?"
         visitor.press("ArrowLeft").sees(2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("used", [False, True])
+def test_a_click_into_a_frame_takes_the_keys_only_if_it_has_a_use_for_them(browser, served, tmp_path, used):
+    piece = "<input id=i>" if used else "<i>{mode}</i>"
+    with served(DUEL + f"[page]\nanswers = 9\n[stimulus]\nhtml = '<p>{{gain}}</p>{piece}'\n") as link:
+        visitor = Visitor(browser, link_to(link)).start()
+        page = visitor.page
+        page.frames[1].click("input" if used else "p")
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.activeElement.tagName") == ("IFRAME" if used else "H1")
+        if used:
+            page.keyboard.type("b")
+            assert page.frames[1].input_value("input") == "b"
+            page.focus(".question h1")
+        else:
+            page.keyboard.press("Tab")  # who comes by Tab is left there, and gets past it
+            seen = [page.evaluate("document.activeElement.tagName")]
+            for _ in range(3):
+                page.keyboard.press("Tab")
+                page.wait_for_timeout(50)
+                seen.append(page.evaluate("document.activeElement.className"))
+            assert "quiet down" in seen
+        assert record(tmp_path)[1] == {"asked": 1}
+        visitor.press("ArrowLeft").sees(2)
+        assert visitor.complaints == []
 
 
 @pytest.mark.slow

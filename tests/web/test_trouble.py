@@ -66,6 +66,44 @@ def test_the_second_of_two_clicks_does_not_answer_a_question_that_nobody_has_see
 
 
 @pytest.mark.slow
+def test_undo_waits_for_an_answer_that_is_on_its_way(browser, link, tmp_path):
+    visitor = Visitor(browser, link_to(link)).start()
+    visitor.press("ArrowLeft").sees(2)
+    visitor.context.set_offline(True)
+    visitor.press("ArrowRight").page.wait_for_selector("text=Your answer is kept")
+    assert visitor.page.is_disabled("#undo")
+    visitor.page.click("#undo", force=True)
+    visitor.press("Backspace")
+    visitor.context.set_offline(False)
+    visitor.sees(3)
+    visitor.page.click("#undo:enabled")
+    visitor.page.wait_for_selector("text=replaces the one you gave")
+    visitor.sees(2).press("ArrowLeft").sees(3)
+    entries, kinds = record(tmp_path)
+    assert [entry.answer.to_json() for entry in entries[:2]] == [{"prefers": 0}, {"prefers": 0}]
+    assert kinds == {"asked": 3, "answered": 2, "amended": 1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2], ids=["taps", "clicks"])
+@pytest.mark.parametrize("apart", [80, 300])
+def test_a_double_click_on_undo_counts_once(browser, link, apart, count):
+    visitor = Visitor(browser, link_to(link)).start()
+    page = visitor.press("ArrowLeft").sees(2).page
+    box = page.locator("#undo").bounding_box()
+    place = box["x"] + 20, box["y"] + box["height"] / 2
+    page.mouse.click(*place)
+    page.wait_for_timeout(apart)
+    page.mouse.click(*place, click_count=count)
+    page.wait_for_timeout(1000)
+    assert page.inner_text("#undo") == "Keep my answer"
+    visitor.sees(1)
+    page.mouse.click(*place)  # and a click of its own counts
+    visitor.sees(2)
+    assert page.inner_text("#undo") == "Undo"
+
+
+@pytest.mark.slow
 def test_two_tabs_answer_each_question_once(browser, link, tmp_path):
     visitor = Visitor(browser, link_to(link)).start()
     other = visitor.tab()
@@ -191,6 +229,43 @@ def test_a_study_that_is_paused_goes_on(browser, link, tmp_path):
     visitor.page.click("#retry")
     visitor.sees(2)
     assert record(tmp_path)[1] == {"asked": 2, "answered": 1}
+
+
+@pytest.mark.slow
+def test_a_page_notices_that_a_paused_study_goes_on(browser, link, tmp_path):
+    client = aw.Client(link, "hall")
+    visitor = Visitor(browser, link_to(link)).start()
+    client._post("pause", {"paused": True})
+    visitor.press("ArrowLeft").page.wait_for_selector("#paused:not([hidden])")
+    asked = []
+    visitor.page.on("request", lambda request: asked.append(request.url))
+    visitor.page.wait_for_timeout(11_000)
+    assert len(asked) == 2  # gently
+    client._post("pause", {"paused": False})
+    visitor.sees(2)
+    visitor.page.wait_for_timeout(6000)
+    assert len(asked) == 3
+    assert record(tmp_path)[1] == {"asked": 2, "answered": 1}
+    assert visitor.complaints == []
+
+
+@pytest.mark.slow
+def test_a_break_ends_with_the_question_that_is_next_by_then(browser, tmp_path):
+    (tmp_path / "hall.toml").write_text(DUEL + PAGE.format(9) + "break = 2\n")
+    with in_thread(Settings(str(tmp_path / "askwise.db"), (str(tmp_path / "hall.toml"),))) as link:
+        visitor = Visitor(browser, link_to(link)).start()
+        other = visitor.tab()
+        other.click("#begin:enabled")
+        visitor.sees(1, other)
+        visitor.press("ArrowLeft").sees(2).sees(2, other).press("ArrowLeft")
+        for page in (visitor.page, other):
+            page.wait_for_selector("#break:not([hidden])")
+        visitor.page.click("#continue")
+        visitor.sees(3).press("ArrowLeft").sees(4)
+        other.click("#continue")
+        visitor.sees(4, other)
+        assert other.inner_text(".options") == visitor.page.inner_text(".options")
+    assert record(tmp_path)[1] == {"asked": 4, "answered": 3}
 
 
 @pytest.mark.slow

@@ -3,6 +3,9 @@ import { element, say, speak } from "./words.js";
 
 const LATEST = 15000; // milliseconds after which a sound or film that has begun to load counts as ready
 
+// in a piece of HTML: what people may want to type into, or to use by keys
+const USED = /<(script|input|textarea|select|button|a|area|audio|video|details|iframe|object|embed)\b|tabindex|contenteditable/i;
+
 /** {node, ready, play, takes}: the element; when it can be seen or heard; how to play it; whether a click on it chooses. */
 export function look(shown, label) {
   const name = say("option", { option: label });
@@ -36,6 +39,9 @@ const KINDS = {
     frame.sandbox = "allow-scripts";
     const ready = new Promise((done) => frame.addEventListener("load", done, { once: true }));
     frame.src = shown.src;
+    fetch(shown.src).then(async (answer) => {
+      if (answer.ok && !USED.test(await answer.text())) frame.classList.add("only-seen");
+    }).catch(() => {}); // then it keeps the keys
     return { node: element("div", {}, frame), ready };
   },
 

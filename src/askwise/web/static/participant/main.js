@@ -6,17 +6,21 @@ import { given, notice, say, speak } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const LOADED = ["image", "audio", "video", "html"];
+const TWICE = 500; // milliseconds in which a second press belongs to the first
+const AGAIN = 5000; // milliseconds between two looks whether a paused study goes on
 // other windows of the same participant hear of answers, and move on as well
 const windows = "BroadcastChannel" in self ? new BroadcastChannel(`askwise ${given.key}`) : null;
 let turn = 0; // of what is shown: what belongs to an earlier turn is over
 let rested = -1; // the number of answers after which the last break was taken
+let undoing = false; // whether Undo says "Keep my answer"
+let changed = -Infinity; // when it last changed what it says
 
 /** Show where the participant is: a question, a break, a pause or the end. */
 async function go(moment) {
   const mine = ++turn;
   bar(moment);
   if (!moment.noted) notice(say("elsewhere"), 6);
-  if (moment.paused) return sheet("paused");
+  if (moment.paused) return paused(mine);
   if (!moment.shown) return end(moment);
   if (moment.pause && !moment.shown.again && rested !== moment.answered) {
     rested = moment.answered;
@@ -25,6 +29,7 @@ async function go(moment) {
     sheet("break");
     await press("continue");
     if (mine !== turn) return;
+    return ask("next"); // another window may have gone on during the break
   }
   const answering = show(moment.shown, moment.answered + (moment.shown.again ? 0 : 1));
   lookAhead(moment.shown);
@@ -41,6 +46,8 @@ async function go(moment) {
 async function ask(path, body) {
   const mine = ++turn;
   leave();
+  // until the answer is here, nobody knows what would be undone
+  by("undo").disabled = by("finish").disabled = true;
   try {
     const moment = await post(path, body);
     if (path === "answer") {
@@ -62,9 +69,11 @@ function bar(moment) {
   by("progress").hidden = planned === null;
   by("progress").max = planned ?? 1;
   by("progress").value = answered;
+  if (again !== undoing) changed = performance.now();
+  undoing = again;
   by("undo").disabled = !answered && !again;
   by("undo").lastChild.textContent = say(again ? "keep" : "undo");
-  by("undo").onclick = () => ask(again ? "next" : "back");
+  by("finish").disabled = false;
   by("finish").hidden = planned !== null || !moment.shown || again || !answered;
 }
 
@@ -80,6 +89,20 @@ function end(moment) {
   }
   sheet("end");
   speak(say("thanks"));
+}
+
+/** Wait until the study goes on, or somebody does something else; who does not look asks nothing of the server. */
+async function paused(mine) {
+  by("paused-title").textContent = say("paused");
+  by("paused-text").textContent = say("paused_text");
+  sheet("paused");
+  for (;;) {
+    await new Promise((done) => setTimeout(done, AGAIN));
+    if (mine !== turn) return;
+    const moment = document.hidden ? null : await tryPost("next", {});
+    if (mine !== turn) return;
+    if (moment && !moment.paused) return go(moment);
+  }
 }
 
 function trouble(message) {
@@ -99,11 +122,12 @@ function press(id) {
   return new Promise((done) => by(id).addEventListener("click", done, { once: true }));
 }
 
-by("retry").addEventListener("click", () => {
-  by("paused-title").textContent = say("paused");
-  by("paused-text").textContent = say("paused_text");
-  ask("next");
+by("undo").addEventListener("click", (event) => {
+  // not the second of a double click: by then the button says something else
+  if (event.detail > 1 || performance.now() < changed + TWICE) return;
+  ask(undoing ? "next" : "back");
 });
+by("retry").addEventListener("click", () => ask("next"));
 by("finish").addEventListener("click", () => ask("end"));
 by("more").addEventListener("click", () => ask("next"));
 by("copy").addEventListener("click", async () => {

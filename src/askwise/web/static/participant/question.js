@@ -45,6 +45,7 @@ export async function show(shown, number) {
   scrollTo(0, 0);
   speak(say("number", { number }));
   await new Promise(requestAnimationFrame);
+  fit();
   here.from = performance.now();
   section.dataset.ready = number;
   return answered.promise;
@@ -105,10 +106,31 @@ addEventListener("keydown", (event) => {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   const play = now.looks[Number(event.key) - 1]?.play;
   const action = now.keys[key] ?? play;
-  if (!action) return;
+  if (!action || (key === "ArrowDown" && isTall())) return;
   event.preventDefault();
   action();
 });
+
+/** Whether there is something to scroll to: then the arrow down does that, and answers nothing. */
+const isTall = () => document.documentElement.scrollHeight > document.documentElement.clientHeight;
+
+/** Name no key that does something else. */
+function fit() {
+  stage.querySelector(".question:not(.waiting)")?.classList.toggle("tall", isTall());
+}
+addEventListener("resize", fit);
+
+// A click into a frame takes the keys away from the page, for nothing if the frame has no use for them. Who came by
+// Tab is left there, or could not get past it.
+let tabbed = -Infinity;
+addEventListener("keydown", (event) => {
+  if (event.key === "Tab") tabbed = performance.now();
+}, true);
+addEventListener("blur", () => setTimeout(() => {
+  const frame = document.activeElement;
+  if (!frame?.matches("#stage iframe.only-seen") || performance.now() < tabbed + 500) return;
+  frame.closest("section").querySelector("h1").focus({ preventScroll: true });
+}));
 
 function deferred() {
   const made = {};

@@ -69,6 +69,7 @@ export function way(labels, looks, answer) {
   const made = WAYS[given.way](labels, looks, answer);
   if (given.undecided) {
     const undecided = button("quiet", say("undecided"), given.way === "ranking" ? "" : SIGN.ArrowDown);
+    undecided.classList.add("down");
     const press = () => answer({ answer: null }, undecided);
     undecided.addEventListener("click", (event) => event.detail < 2 && press());
     if (given.way !== "ranking") made.keys.ArrowDown = press;
