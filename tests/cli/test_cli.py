@@ -1,6 +1,7 @@
 """The command line: every command, what it prints, what it refuses, and that a refusal changes nothing."""
 
 import csv
+import errno
 import io
 import json
 import os
@@ -1329,3 +1330,87 @@ def test_no_warning_of_a_library_is_shown_by_workers():
         done = subprocess.run([*command, "--out", where[0]], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0
         assert "Warning" not in done.stderr
+
+
+def test_an_export_does_not_overwrite_its_study_file():
+    file = written()
+    before = file.read_bytes()
+    told("ask")
+    for form in ("csv", "json"):
+        assert "be another than the study file" in refused("export", "--format", form, "--out", str(file))
+    assert file.read_bytes() == before
+
+
+def test_an_export_that_fails_leaves_the_file_before_as_it_was(monkeypatch):
+    written()
+    told("ask")
+    told("export", "--out", "good.csv")
+    before = Path("good.csv").read_bytes()
+    told("tell", "A")
+
+    def full(file, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", full)
+        line = refused("export", "--out", "good.csv")
+    assert "disk must have room for what is written; got no space left on device." in line
+    assert Path("good.csv").read_bytes() == before
+
+
+def test_names_and_reasons_of_halves_of_characters_are_refused():
+    written()
+    assert "participant must be text" in refused("ask", "-p", "Jos\udce9")
+    told("ask")
+    assert "reason must be text" in refused("tell", "skip", "--reason", "\ud83d")
+
+
+def test_carriage_returns_survive_an_export():
+    space = SPACE + '[space.other]\ntype = "choice"\nvalues = ["a\\rb", "c"]\n'
+    written(space=space)
+    for _ in range(4):
+        told("ask")
+        told("tell", "A")
+    told("export", "--out", "all.csv")
+    told("import", "all.csv", "--again")
+    entries = history()
+    assert [entry.options[0]["other"] for entry in entries[:4]] == [
+        e.options[0]["other"] for e in entries[4:]
+    ]
+
+
+def test_whole_numbers_may_be_written_as_programs_write_them():
+    written(space="[space.n]\ntype = 'integer'\nlow = 1\nhigh = 5\n", more="initial = 1\n")
+    for _ in range(2):
+        told("ask")
+        told("tell", "A")
+    assert told("predict", "n=2.0") == told("predict", "n=2")
+    assert "n must be a whole number; got '2.5'" in refused("predict", "n=2.5")
+
+
+@pytest.mark.parametrize("answer", [{"yes": 1}, {"undecided": False}, {"yes": None}])
+def test_an_answer_that_a_file_gets_wrong_is_refused(answer):
+    written()
+    told("ask")
+    told("tell", "A")
+    document = json.loads(told("export", "--format", "json"))
+    document["questions"][0]["answer"] = answer
+    Path("wrong.json").write_text(json.dumps(document))
+    assert "must have options, status, answer" in refused("import", "wrong.json", "--again")
+
+
+def test_without_a_standard_input_a_run_ends():
+    written()
+    command = [sys.executable, "-m", "askwise", "run", "-n", "9"]
+    ended = subprocess.run(f"{' '.join(command)} <&-", shell=True, capture_output=True, text=True, timeout=60)
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"),
+    [("[[0, 10]]", ""), ('["19"]', "scale of a must be a pair"), ("[1]", "scale of a must be a pair")],
+)
+def test_the_scale_of_items_is_read_from_a_study_file(scale, words):
+    table = f'[space.w]\ntype = "items"\ntable = {{a = [1, 2, 5]}}\nfeatures = ["a"]\nscale = {scale}\n'
+    written(space=table)
+    assert words in (refused("check") if words else told("check"))

@@ -368,14 +368,16 @@ def test_two_terminals_never_work_on_the_same_question():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 3])
-def test_ctrl_c_ends_every_command_and_the_same_questions_are_asked_again(jobs):
+@pytest.mark.parametrize(
+    ("jobs", "how"), [(1, signal.SIGINT), (3, signal.SIGINT), (1, signal.SIGTERM), (3, signal.SIGHUP)]
+)
+def test_ctrl_c_and_the_like_end_every_command_and_the_same_questions_are_asked_again(jobs, how):
     written("binary")
     script("echo $$ > begun$ASKWISE_QUESTION; trap '' TERM; while true; do sleep 0.1; done")
     process = running("--command", "./gait.sh", "--jobs", str(jobs))
     files = awaited(jobs, "begun*")
     time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     shown, _ = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "The same command resumes" in shown

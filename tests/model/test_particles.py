@@ -151,6 +151,9 @@ def test_the_evidence_of_candidates_is_as_exact_as_their_weights_need():
 
 def test_they_are_a_function_of_answers_and_seed():
     data = answers(10, 2)
+    found = drawn(data)
+    parts = (found.prior.lengthscale, found.prior.outputscale, found.log_evidence, found.tau, found.nu)
+    assert all(part.is_contiguous() for part in parts)  # as they are read from a record
     assert torch.equal(logs(drawn(data)), logs(drawn(data)))
     assert not torch.equal(logs(drawn(data)), logs(drawn(data, seed=1)))
 

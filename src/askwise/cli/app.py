@@ -1,5 +1,6 @@
 """The program `askwise`: what its commands share, and how errors are reported."""
 
+import errno
 import json
 from importlib.metadata import version
 from pathlib import Path
@@ -11,6 +12,7 @@ from typer.core import TyperGroup
 from askwise import plugins
 from askwise.errors import Refused, printable, shortened
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _LONGEST = 500  # characters of a message about a wrong call
 DEFAULT_FILE = Path("askwise.toml")
 
@@ -89,6 +91,9 @@ def message_of(error: Exception) -> str | None:
     if isinstance(error, OSError) and error.filename is not None:
         reason, advice = str(error.strerror).lower(), "Check its name and permissions."
         return str(Refused(error.filename, "be accessible", reason, advice))
+    if isinstance(error, OSError) and error.errno in _FULL:
+        reason = str(error.strerror).lower()
+        return str(Refused("disk", "have room for what is written", reason, "Free some, and try again."))
     return None
 
 

@@ -100,7 +100,7 @@ def export(
     """Write every question and answer, in natural units."""
     from askwise.cli.app import counted
     from askwise.cli.session import opened
-    from askwise.storage import overwritable
+    from askwise.storage import overwrite
     from askwise.study.export import csv_text, json_text
 
     if as_json and out is None:
@@ -112,7 +112,7 @@ def export(
     if out is None:
         typer.echo(printable(text) if sys.stdout.isatty() else text, nl=False)
         return
-    overwritable(out).write_text(text, encoding="utf-8", newline="")
+    overwrite(out, text, study)
     document = {"file": str(out), "format": form.value, "questions": questions}
     show(as_json, document, f"Wrote {counted(questions, 'question')} to {out}.")
 

@@ -13,7 +13,7 @@ from askwise.cli.telling import open_question
 from askwise.errors import Refused
 from askwise.study import Answer, labels
 from askwise.study.answers import UNGIVEN
-from askwise.study.validation import checked_count
+from askwise.study.validation import check_participant, checked_count
 
 Reply = dict[str, Any]
 Setting = Mapping[str, Any]
@@ -155,6 +155,8 @@ class Requests:
 
     def history(self, last: Any = None, participant: Any = UNGIVEN) -> Reply:
         """The questions and what became of them, newest last."""
+        if participant is not UNGIVEN:
+            check_participant(participant)
         found = [one for one in self.study.history() if participant in (UNGIVEN, one.participant)]
         shown = found if last is None else found[-checked_count("last", _whole(last)) :]
         return {"questions": [entry_json(entry) for entry in shown], "all": len(found)}

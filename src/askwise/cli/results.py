@@ -145,7 +145,7 @@ def level(  # noqa: PLR0913
     from askwise.cli.reports import print_level
     from askwise.cli.screen import console
     from askwise.cli.session import opened, read_context, read_participant
-    from askwise.storage import overwritable
+    from askwise.storage import overwrite
     from askwise.study.export import level_csv
 
     with opened(study) as session:
@@ -154,7 +154,7 @@ def level(  # noqa: PLR0913
         found = asked.level_set(rate, confidence, given, who)
         rows = [] if out is None else asked.classified(count, rate, confidence, given, who)
         if out is not None:
-            overwritable(out).write_text(level_csv(rows), encoding="utf-8", newline="")
+            overwrite(out, level_csv(rows), study)
         if as_json:
             written = {"file": None if out is None else str(out), "written": len(rows)}
             print_json({"participant": who, **asdict(found), **written})

@@ -23,16 +23,14 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Write a study file to fill in."""
-    from askwise.storage import overwritable
+    from askwise.storage import overwrite
     from askwise.study.config import template
 
     path = study if file is None else file
-    try:
-        with (overwritable(path) if force else path).open("w" if force else "x", encoding="utf-8") as out:
-            out.write(template(feedback.value))
-    except FileExistsError:
+    if path.exists() and not force:
         advice = "Choose another name, or replace it with --force."
-        raise Refused("file", "be new", f"{path}, which exists", advice) from None
+        raise Refused("file", "be new", f"{path}, which exists", advice)
+    overwrite(path, template(feedback.value))
     option = "" if path == DEFAULT_FILE else f" -s {path}"
     sentence = f"Wrote {path}. Fill in your parameters, then look at it with `askwise check{option}`."
     show(as_json, {"file": str(path), "feedback": feedback.value}, sentence)

@@ -1,6 +1,8 @@
 """Questions answered by a command, several at a time if wanted."""
 
 import functools
+import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -42,11 +44,28 @@ def trials(interview: Interview, command: Command) -> Done:
     words = template_words(command.text, place_names(study.space.parameters, study.size))
 
     def talk() -> None:
-        with claims(str(config.storage), config.name) as held:
+        with _stopped_by_signals(), claims(str(config.storage), config.name) as held:
             machine = Machine("--command", command.timeout, reads=command.jobs == 1)
             _Crew(interview, command, words, machine, held).work()
 
     return interviewed(interview, talk)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Let a closed terminal or `kill` end the commands, as Ctrl-C does: a machine must not go on alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.default_int_handler) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass

@@ -90,7 +90,11 @@ def averaged(
         lanes = torch.Size([count, *data.lanes])
         parts = (part.reshape(*lanes, *part.shape[2:]) for part in (found.log_evidence, found.tau, found.nu))
         lengths, variance = posterior.natural(found.u)
-        prior = Stationary(posterior.name, lengths.reshape(*lanes, -1), variance.reshape(lanes))
+        prior = Stationary(
+            posterior.name,
+            lengths.reshape(*lanes, -1).contiguous(),  # products round by the layout, and a record keeps none
+            variance.reshape(lanes).contiguous(),
+        )
         return Kernels(prior, *parts)
 
 

@@ -61,7 +61,7 @@ def _of_csv(path: Path) -> dict[str, list[Any]]:
     except FileNotFoundError:
         got = f"{str(path)!r}, where there is none"
         raise NotFound("table", "exist", got, "Create it, or give another path.") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, ValueError, csv.Error) as error:  # a name with a zero, or other bytes
         raise Refused("table", "be a CSV file in UTF-8", f"{str(path)!r}: {error}", "Save it so.") from None
     for number, row in enumerate(rows, 2):
         if None in row or None in row.values():

@@ -3,7 +3,7 @@
 import re
 from pathlib import PurePosixPath
 from typing import ClassVar, get_args
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from askwise.errors import Refused
 from askwise.stimuli.base import Setting, Stimulus, with_values, written
@@ -11,6 +11,13 @@ from askwise.stimuli.content import SUFFIXES, Link, Shown
 
 _SHOWN = ("image", "audio", "video")
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:\d+)?")  # nothing that could end a Content-Security-Policy
+
+
+def _split(text: str) -> SplitResult:
+    try:
+        return urlsplit(text)
+    except ValueError:  # such as a bracket that is not closed
+        return urlsplit("")
 
 
 class Kind(Stimulus):
@@ -23,7 +30,7 @@ class Kind(Stimulus):
         """Refuse what is not an address of the web, or has a value in the name of the server."""
         text = self.settings.value
         self.check_places(text)
-        parts = urlsplit(text)
+        parts = _split(text)
         if parts.scheme not in ("http", "https") or not _HOST.fullmatch(parts.netloc):
             expected = "be an address such as https://lab.example.org/{age}.png"
             raise Refused(self.key, expected, repr(text), "Use file for files beside the study file.")
@@ -37,11 +44,11 @@ class Kind(Stimulus):
     @property
     def origins(self) -> tuple[str, ...]:
         """The server in the address."""
-        parts = urlsplit(self.settings.value)
+        parts = _split(self.settings.value)
         return (f"{parts.scheme}://{parts.netloc}",)
 
     def _shown(self) -> Shown:
-        suffix = PurePosixPath(urlsplit(self.settings.value).path).suffix.lower()
+        suffix = PurePosixPath(_split(self.settings.value).path).suffix.lower()
         found = self.settings.shown or SUFFIXES.get(suffix, (None,))[0]
         if found not in _SHOWN:
             expected = f"be of a known kind, one of {', '.join(_SHOWN)}"

@@ -16,6 +16,7 @@ from typing import Any, cast
 from askwise import plugins
 from askwise.errors import Refused, WrongType, extra
 from askwise.storage.overwriting import overwritable as overwritable
+from askwise.storage.overwriting import overwrite as overwrite
 from askwise.storage.record import KINDS as KINDS
 from askwise.storage.record import OF_STUDY as OF_STUDY
 from askwise.storage.record import CheckedRecord as CheckedRecord

@@ -86,7 +86,12 @@ def _new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     Database(str(target)).close()  # refuses a folder that does not exist
     with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as folder:
         part = Path(folder, target.name)
-        yield part
+        try:
+            yield part
+        except sqlite3.OperationalError as error:
+            raise Refused(
+                "file", "be writable", f"{target}: {error}", "Free some room, and try again."
+            ) from None
         with part.open("rb+") as written:
             os.fsync(written.fileno())
         try:

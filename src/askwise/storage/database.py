@@ -299,7 +299,7 @@ def _seconds(text: object) -> float:
 
 
 def _file_url(name: str, network: bool = False) -> sa.URL:
-    if name in ("", ":memory:") or name.startswith("file:"):
+    if name in ("", ":memory:") or name.startswith("file:") or "\0" in name:
         raise Refused("storage", "name a file", repr(name), "Write e.g. study.db, or None to keep nothing.")
     file = Path(name).expanduser().absolute()  # the working directory may change later
     if not file.parent.is_dir():

@@ -244,12 +244,19 @@ def _json_questions(text: str) -> Questions:
     return [(f"question {number}", question) for number, question in enumerate(questions)], _json_question
 
 
+def _answer(written: Any) -> Answer:
+    """An answer of a file, in which a 1 may be an option and not a yes."""
+    if type(written.get("yes", True)) is not bool or written.get("undecided", True) is not True:
+        raise ValueError(f"answer {written!r}")
+    return Answer.from_json(written)
+
+
 def _json_question(question: Any, plan: Plan) -> Imported | None:
     try:
         if question["status"] != "answered":
             return None
         options = [dict(option) for option in question["options"]]
-        answer = Answer.from_json(question["answer"])
+        answer = _answer(question["answer"])
         return Imported(options, answer, question["participant"], question["seconds"])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         expected = "have options, status, answer and participant"

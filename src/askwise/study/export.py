@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -21,6 +21,18 @@ else:  # which needs torch, as the record does not
     Classified = Any
 
 
+class _Writer:
+    """CSV with quotes where they are needed; Python 3.11 forgets carriage returns."""
+
+    def __init__(self, out: io.StringIO) -> None:
+        self._usual = csv.writer(out, lineterminator="\n")
+        self._quoted = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+
+    def writerow(self, cells: Iterable[object]) -> None:
+        row = list(cells)
+        (self._quoted if any("\r" in str(cell) for cell in row) else self._usual).writerow(row)
+
+
 def csv_text(study: Study) -> str:
     """A row for each option of each question, in the order in which they were shown."""
     taken = [name for name in study.space.parameters if name in BEFORE + AFTER]
@@ -28,7 +40,7 @@ def csv_text(study: Study) -> str:
         expected = "not have the names of columns of the table"
         raise Refused("parameters", expected, ", ".join(taken), "Use --format json.")
     out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
+    writer = _Writer(out)
     writer.writerow(map(defused, [*BEFORE, *study.space.parameters, *AFTER]))
     for entry in study.history():
         asked = datetime.fromtimestamp(entry.asked, UTC).isoformat(timespec="milliseconds")
@@ -45,7 +57,7 @@ def csv_text(study: Study) -> str:
 def level_csv(settings: Sequence[Classified]) -> str:
     """A row for each setting: its values, how often it is expected to work, and its side of the level."""
     out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
+    writer = _Writer(out)
     columns = ("rate", "above_level", "side")
     names = list(settings[0].params)
     if taken := [name for name in names if name in columns]:

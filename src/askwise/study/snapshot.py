@@ -81,6 +81,7 @@ class Snapshot:
         """How far the study has come."""
         plan, state = self.plan, self.state
         given = validation.checked_context(plan.space, context)
+        validation.check_participant(participant)
         participant = self.whose(participant)
         if plan.people.participants == "separate":
             state = state.of_participant(participant)

@@ -14,6 +14,7 @@ else:  # only points need torch, which takes seconds to import
 
 _RECORDED = ("options", "answer", "ranking", "winner", "pairs", "worst", "participant", "seconds")
 _LONGEST = 1e9  # seconds that an answer may take
+_MOST = 100_000  # things that are computed at once
 
 
 def check_participant(participant: object) -> None:
@@ -21,12 +22,20 @@ def check_participant(participant: object) -> None:
     if participant is not None and (type(participant) is not str or not participant):
         advice = "Leave it out if there is only one person."
         raise Refused("participant", "be a name", repr(participant), advice)
+    _check_text("participant", participant)
+
+
+def _check_text(name: str, text: object) -> None:
+    """Refuse halves of characters, as terminals and programs that cut text send: no file can keep them."""
+    if isinstance(text, str) and any("\ud800" <= one <= "\udfff" for one in text):
+        raise Refused(name, "be text", repr(text), "Write it in UTF-8.")
 
 
 def checked_reason(reason: object) -> str | None:
     """The reason for a change, if given."""
     if reason is not None and type(reason) is not str:
         raise WrongType("reason", "be text", repr(reason), "Leave it out if there is none.")
+    _check_text("reason", reason)
     return reason
 
 
@@ -75,6 +84,8 @@ def checked_count(name: str, value: object) -> int:
     """A number of things, one or more."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise Refused(name, "be a whole number, 1 or more", repr(value), "Leave it out.")
+    if value > _MOST:
+        raise Refused(name, f"be at most {_MOST:,}", value, "Ask for fewer.")
     return value
 
 

@@ -46,7 +46,7 @@ class Items(Parameter):
     features: Sequence[Any] = ()
     id: str = ""
     label: str = ""
-    scale: Sequence[Any] = ()
+    scale: Sequence[Sequence[float]] = ()
     context: bool = False
 
     kind = "items"
@@ -310,7 +310,7 @@ def _numbers(name: str, column: Sequence[Any]) -> tuple[float, ...]:
     for row, value in enumerate(column):
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         if not math.isfinite(number):
             advice = "Fill it in or leave the row out; make columns of 0 and 1 of categories."
@@ -324,6 +324,9 @@ def _checked_scale(scale: Any, features: Sequence[str]) -> tuple[tuple[float, fl
         expected = f"be a pair of numbers for each of {len(features)} features"
         raise WrongType("scale", expected, repr(scale), "Leave it out.")
     for name, ends in zip(features, scale, strict=True):
-        if not (isinstance(ends, Sequence) and len(ends) == 2 and ends[0] < ends[1]):
+        pair = isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == 2
+        if not (pair and all(isinstance(end, int | float) for end in ends)):
+            raise WrongType(f"scale of {name}", "be a pair of numbers", repr(ends), "Leave it out.")
+        if not ends[0] < ends[1]:
             raise Refused(f"feature {name}", "have different values", f"all {ends[0]}", "Leave it out.")
     return tuple((float(low), float(high)) for low, high in scale)

@@ -1,6 +1,7 @@
 """The base class of numeric parameters."""
 
 import math
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
@@ -9,6 +10,7 @@ from askwise.errors import Refused, WrongType
 from askwise.space.parameters.base import FEW, Axis, Parameter, Value, check_flags, plain, readable
 
 _ALL = 41  # maximum number of values in a figure
+_WHOLE = re.compile(r"[+-]?\d+\.0*")  # as some programs write whole numbers
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,10 +67,14 @@ class Number(Parameter):
     def read(self, text: str) -> float | int:
         """A number with a decimal point and without a unit."""
         try:
-            return int(text) if self.whole else float(text)
+            if self.whole:
+                return int(text.partition(".")[0] if _WHOLE.fullmatch(text) else text)
+            return float(text)
         except ValueError:
             expected = f"be a {'whole ' * self.whole}number"
-            advice = "Write it with a decimal point and without a unit."
+            advice = (
+                "Write it without a unit." if self.whole else "Write it with a decimal point and no unit."
+            )
             raise Refused("value", expected, repr(text), advice) from None
 
     def extended_places(self, value: Value) -> list[float]:
