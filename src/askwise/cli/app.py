@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from askwise import plugins
 from askwise.errors import Refused, printable, shortened
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_FULL = [getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO") if hasattr(errno, name)]
 _LONGEST = 500  # characters of a message about a wrong call
 DEFAULT_FILE = Path("askwise.toml")
 

@@ -65,7 +65,7 @@ def _stopped_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_ENDING = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]  # not on Windows
 
 
 @dataclass
