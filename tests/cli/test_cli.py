@@ -1414,3 +1414,14 @@ def test_the_scale_of_items_is_read_from_a_study_file(scale, words):
     table = f'[space.w]\ntype = "items"\ntable = {{a = [1, 2, 5]}}\nfeatures = ["a"]\nscale = {scale}\n'
     written(space=table)
     assert words in (refused("check") if words else told("check"))
+
+
+def test_blanks_around_values_and_names_survive_an_export():
+    written(space=SPACE + '[space.other]\ntype = "choice"\nvalues = [" a", "a", "a ", "\\t"]\n')
+    for who in (" Ann", "Ann") * 3:
+        told("ask", "-p", who)
+        told("tell", "A")
+    told("export", "--out", "all.csv")
+    told("import", "all.csv", "--again")
+    entries = [(entry.participant, [option["other"] for option in entry.options]) for entry in history()]
+    assert entries[:6] == entries[6:]

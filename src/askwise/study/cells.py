@@ -1,4 +1,4 @@
-"""Cells of a CSV file that no spreadsheet takes for a formula, and the text of such files."""
+"""Cells of a CSV file that no spreadsheet takes for a formula, with all blanks, and the text of files."""
 
 import re
 from pathlib import Path
@@ -6,23 +6,33 @@ from pathlib import Path
 from askwise.errors import NotFound, Refused
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_FORMULA = re.compile(r"'*[=+\-@]")
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def defused(cell: object) -> object:
-    """The cell with an apostrophe before what a spreadsheet would compute; numbers stay numbers.
+    """The cell with an apostrophe before what a spreadsheet would compute, or strip; numbers stay numbers.
 
-    >>> [defused(cell) for cell in ("=1+1", "-3.5", "-soft", "'=x", "it's", 3)]
-    ["'=1+1", '-3.5', "'-soft", "''=x", "it's", 3]
+    >>> [defused(cell) for cell in ("=1+1", "-3.5", "-soft", "'=x", "it's", " soft", 3)]
+    ["'=1+1", '-3.5', "'-soft", "''=x", "it's", "' soft", 3]
     """
-    is_formula = isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell)
-    return f"'{cell}" if is_formula else cell
+    if not isinstance(cell, str) or _NUMBER.fullmatch(cell):
+        return cell
+    return f"'{cell}" if _needs_guard(cell) else cell
 
 
 def restored(cell: str) -> str:
-    """The cell as it was before :func:`defused`."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+    """The cell as it was before :func:`defused`; of any other without the blanks around it.
+
+    >>> [restored(cell) for cell in ("'=1+1", " -3.5 ", "' soft", "'soft ", "it's ")]
+    ['=1+1', '-3.5', ' soft', 'soft ', "it's"]
+    """
+    inner = cell.lstrip()
+    return inner[1:] if inner.startswith("'") and _needs_guard(inner[1:]) else cell.strip()
+
+
+def _needs_guard(cell: str) -> bool:
+    return bool(_FORMULA.match(cell)) or cell.lstrip("'") != cell.lstrip("'").strip()
 
 
 def text_of(file: Path) -> str:

@@ -43,7 +43,7 @@ class Sheet:
             got = f"{file} ({error})"
             advice = "Run `askwise export` for an example."
             raise Refused("file", "be CSV with a header", got, advice) from None
-        columns = [restored(cell.strip()) for cell in header[1]]
+        columns = [restored(cell) for cell in header[1]]
         check_different(columns)
         rows = []
         for number, cells in lines:
@@ -51,7 +51,7 @@ class Sheet:
                 advice = f"Put quotes around a cell with a {'semicolon' if semicolons else 'comma'} in it."
                 expected = f"have {len(columns)} cells, like the header"
                 raise Refused(f"row {number}", expected, len(cells), advice)
-            cleaned = (restored(cell.strip()) for cell in cells)
+            cleaned = (restored(cell) for cell in cells)
             rows.append((number, dict(zip(columns, cleaned, strict=True))))
         return cls(columns, rows, semicolons)
 
