@@ -179,6 +179,7 @@ def test_charts_are_read_by_keyboard_and_by_mouse(visit, server):
     page.locator("#maps .u-over >> nth=2").hover(position={"x": 60, "y": 40})
     assert page.inner_text("#map-readout") != first
     page.click("#slices >> text=As a table >> nth=0")
+    page.wait_for_selector("#slices table tbody tr")
     assert page.locator("#slices table tbody tr").count() >= 10
     assert visitor.complaints == []
 
