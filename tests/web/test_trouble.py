@@ -219,12 +219,18 @@ def test_a_server_that_is_killed_and_comes_back(browser, tmp_path):
     assert visitor.complaints == []
 
 
-@pytest.mark.slow
-def test_a_study_that_is_paused_goes_on(browser, link, tmp_path):
+def paused(browser, link):
+    """The owner of a study that is paused, and somebody who has answered its first question."""
     client = aw.Client(link, "hall")
     visitor = Visitor(browser, link_to(link)).start()
     client._post("pause", {"paused": True})
     visitor.press("ArrowLeft").page.wait_for_selector("#paused:not([hidden])")
+    return client, visitor
+
+
+@pytest.mark.slow
+def test_a_study_that_is_paused_goes_on(browser, link, tmp_path):
+    client, visitor = paused(browser, link)
     client._post("pause", {"paused": False})
     visitor.page.click("#retry")
     visitor.sees(2)
@@ -233,10 +239,7 @@ def test_a_study_that_is_paused_goes_on(browser, link, tmp_path):
 
 @pytest.mark.slow
 def test_a_page_notices_that_a_paused_study_goes_on(browser, link, tmp_path):
-    client = aw.Client(link, "hall")
-    visitor = Visitor(browser, link_to(link)).start()
-    client._post("pause", {"paused": True})
-    visitor.press("ArrowLeft").page.wait_for_selector("#paused:not([hidden])")
+    client, visitor = paused(browser, link)
     asked = []
     visitor.page.on("request", lambda request: asked.append(request.url))
     visitor.page.wait_for_timeout(11_000)
